@@ -110,7 +110,7 @@ CREATE TABLE entry (
     type     TEXT    CHECK (type IS NULL OR kind = 'entry'), -- NULL for an entry: no string
     role     TEXT,                          -- of a message entry
     id       TEXT,                          -- entry id; not unique. A lone surrogate stands as its escape
-    parent   INTEGER,                       -- ref of the parent row; NULL: a root, an orphan, or its own parent
+    parent   INTEGER,                       -- ref of the parent row; NULL: a root, an orphan, or its own parent (loop = 1)
     orphan   TEXT,                          -- parent id that no line has yet
     top      INTEGER NOT NULL DEFAULT 0 CHECK (top IN (0, 1)), -- 1: a root of the tree (also the earliest line of a cycle)
     loop     INTEGER,                       -- length of the cycle of parents that this row is part of
@@ -156,6 +156,3 @@ CREATE INDEX tombstone_bytes ON tombstone (bytes);
 
 PRAGMA application_id = 1885955170; -- 'pidb'
 PRAGMA user_version = 1;
-
--- +goose Down
-SELECT RAISE(ABORT, 'an archive is not taken back');

@@ -1,0 +1,190 @@
+-- The archive.
+
+CREATE TABLE archive (
+    only       INTEGER PRIMARY KEY CHECK (only = 1),
+    uuid       TEXT    NOT NULL,            -- names this archive among others
+    created_ms INTEGER NOT NULL,            -- Unix milliseconds, UTC, as every column that ends in _ms
+    change     INTEGER NOT NULL DEFAULT 0   -- grows by one with each transaction that changes lines
+) STRICT;
+
+CREATE TABLE chunk (
+    key     INTEGER PRIMARY KEY,
+    hash    BLOB    NOT NULL UNIQUE CHECK (length(hash) = 16), -- first half of the SHA-256 of the bytes
+    size    INTEGER NOT NULL,               -- of the bytes, uncompressed
+    codec   INTEGER NOT NULL CHECK (codec IN (0, 1)), -- 0: data is the bytes; 1: a zstd frame of them
+    data    BLOB    NOT NULL
+) STRICT;
+
+CREATE TABLE entry (
+    ref      INTEGER PRIMARY KEY,           -- session.key << 26 | seq; seq counts rows of the session from 0 in file order
+    line     INTEGER NOT NULL,              -- physical line, from 1
+    part     INTEGER NOT NULL DEFAULT 0,    -- 0: the line; K: the K-th object recovered from it
+    start    INTEGER NOT NULL,              -- offset of its first byte in the session
+    size     INTEGER NOT NULL,              -- bytes, terminator excluded
+    ending   INTEGER NOT NULL DEFAULT 1 CHECK (ending IN (0, 1, 2)), -- length of the terminator: none, LF, CR LF
+    kind     TEXT    NOT NULL CHECK (kind IN ('entry', 'session', 'json', 'blank', 'malformed')),
+    type     TEXT    CHECK (type IS NULL OR kind = 'entry'), -- NULL for an entry: no string
+    role     TEXT,                          -- of a message entry
+    id       TEXT,                          -- entry id; not unique. A lone surrogate stands as its escape
+    parent   INTEGER,                       -- ref of the parent row; NULL: a root, an orphan, or its own parent (loop = 1)
+    orphan   TEXT,                          -- parent id that no line has yet
+    top      INTEGER NOT NULL DEFAULT 0 CHECK (top IN (0, 1)), -- 1: a root of the tree (also the earliest line of a cycle)
+    loop     INTEGER,                       -- length of the cycle of parents that this row is part of
+    ms       INTEGER,                       -- timestamp; NULL: none that JavaScript's Date reads
+    digest   INTEGER,                       -- 64 bit hash of id, timestamp, type, role, text and usage: the same entry in forks
+    target   TEXT,                          -- targetId of label and context_edit, firstKeptEntryId of compaction, fromId of branch_summary
+    value    TEXT,                          -- label text, session name, custom type, tool name of a tool result
+    -- What the path from the root gives, known where each parent link of it points to an earlier row; else NULL.
+    depth    INTEGER,                       -- entries above it
+    compaction INTEGER,                     -- ref of the latest compaction on the path, itself included
+    kept     INTEGER,                       -- of a compaction: ref of the first kept entry on its path
+    setting  INTEGER REFERENCES setting (key) -- model and thinking level here
+) STRICT;
+
+CREATE TABLE piece (
+    session INTEGER NOT NULL REFERENCES session (key) ON DELETE CASCADE,
+    start   INTEGER NOT NULL,               -- offset of the chunk's first byte in the session
+    chunk   INTEGER NOT NULL REFERENCES chunk (key),
+    PRIMARY KEY (session, start)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE session (
+    key          INTEGER PRIMARY KEY AUTOINCREMENT CHECK (key < 137438953472), -- 2^37: see entry.ref
+    id           TEXT    NOT NULL,          -- pi's session id; copies, forks and old versions share it
+    source       INTEGER REFERENCES source (key), -- NULL: born here and in no file yet
+    version      INTEGER NOT NULL DEFAULT 1, -- counts the versions of one source, from 1
+    state        TEXT    NOT NULL CHECK (state IN (
+                     'live',
+                     'missing',             -- its source is gone
+                     'superseded')),        -- its source was rewritten: a later version exists
+    native       INTEGER NOT NULL DEFAULT 0 CHECK (native IN (0, 1)), -- 1: born here, may be appended to
+    nonce        INTEGER NOT NULL,          -- random; tells a session from another that had its key before a crash
+    change       INTEGER NOT NULL,          -- archive.change when its lines last changed
+
+    bytes        INTEGER NOT NULL DEFAULT 0, -- of all lines and terminators
+    lines        INTEGER NOT NULL DEFAULT 0, -- physical lines
+    rows         INTEGER NOT NULL DEFAULT 0, -- seq of the next entry row
+    sha256       BLOB    NOT NULL,          -- marshalled state of a SHA-256 (Go's crypto/sha256) over those bytes: goes on where it stopped
+    decoder      BLOB    NOT NULL,          -- jsonl.State after those bytes
+
+    format       INTEGER NOT NULL,          -- version in the header: 1, 2, 3, …
+    headerless   INTEGER NOT NULL DEFAULT 0 CHECK (headerless IN (0, 1)), -- id comes from the file's name
+    cwd          TEXT,
+    parent_path  TEXT,                      -- parentSession of the header, as written
+    created_ms   INTEGER,                   -- of the header
+
+    name         TEXT,                      -- of the last session_info
+    modified_ms  INTEGER NOT NULL,          -- last activity, as pi's listing has it
+    activity_ms  INTEGER,                   -- newest user or assistant message; NULL: none, modified_ms is of header or file
+    messages     INTEGER NOT NULL DEFAULT 0, -- message entries on all branches
+    entries      INTEGER NOT NULL DEFAULT 0,
+    tips         INTEGER NOT NULL DEFAULT 0, -- entries without a child
+    problems     INTEGER NOT NULL DEFAULT 0, -- malformed lines, and one for a missing header
+    leaf         INTEGER,                   -- entry.ref; NULL: no entries, or reset to before the first
+    leaf_moved   INTEGER NOT NULL DEFAULT 0 CHECK (leaf_moved IN (0, 1)), -- 1: set by branch, holds until the next line
+    model        TEXT,                      -- provider/model at the last entry
+    tokens       INTEGER NOT NULL DEFAULT 0,
+    cost         REAL    NOT NULL DEFAULT 0, -- US dollars
+    first_message TEXT                      -- text of the first user message that has any; last, since it may be long
+) STRICT;
+
+CREATE TABLE setting (
+    key      INTEGER PRIMARY KEY,
+    provider TEXT,                          -- NULL: not named
+    model    TEXT,                          -- NULL with has_model: not named
+    has_model INTEGER NOT NULL CHECK (has_model IN (0, 1)), -- 0: no model chosen yet
+    thinking TEXT                           -- NULL: a level that is no string
+) STRICT;
+
+CREATE TABLE source (
+    key        INTEGER PRIMARY KEY,
+    path       TEXT    NOT NULL UNIQUE,     -- absolute, lexically clean, symlinks unresolved; the bytes of the file system
+    root       TEXT    NOT NULL,            -- the folder that was imported, a prefix of path: the rest is the relative path of an export
+    size       INTEGER NOT NULL,            -- bytes, at the last read
+    mtime_ns   INTEGER NOT NULL,            -- Unix nanoseconds
+    ctime_ns   INTEGER NOT NULL,            -- Unix nanoseconds; 0 where the system has none
+    inode      INTEGER NOT NULL,            -- 0 where the system has none
+    state      TEXT    NOT NULL CHECK (state IN (
+                   'present',               -- read, and its session is live
+                   'missing',               -- no longer there; its session stays
+                   'rejected',              -- no session; not read again until its stat changes
+                   'deleted')),             -- its session was deleted here: a sync leaves it alone
+    problem    TEXT    CHECK ((problem IS NOT NULL) = (state = 'rejected')), -- why it was rejected: a problem code
+    detail     TEXT    NOT NULL DEFAULT ''  -- the same in words
+) STRICT;
+
+CREATE TABLE tombstone (
+    key        INTEGER PRIMARY KEY,
+    sha256     BLOB    NOT NULL,            -- of the deleted bytes
+    bytes      INTEGER NOT NULL,
+    id         TEXT    NOT NULL,
+    deleted_ms INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE usage (
+    ref         INTEGER PRIMARY KEY,        -- entry.ref
+    provider    TEXT,
+    model       TEXT,
+    input       INTEGER NOT NULL,
+    output      INTEGER NOT NULL,
+    cache_read  INTEGER NOT NULL,
+    cache_write INTEGER NOT NULL,
+    total       INTEGER NOT NULL,           -- totalTokens as written, else the sum of the four
+    cost        REAL    NOT NULL            -- US dollars
+) STRICT;
+
+CREATE INDEX entry_id ON entry (id) WHERE id IS NOT NULL;
+
+CREATE INDEX entry_kind ON entry (kind) WHERE kind <> 'entry';
+
+CREATE INDEX entry_orphan ON entry (orphan) WHERE orphan IS NOT NULL;
+
+CREATE INDEX entry_parent ON entry (parent) WHERE parent IS NOT NULL;
+
+CREATE INDEX entry_top ON entry (ref) WHERE top = 1;
+
+CREATE INDEX entry_type ON entry (type) WHERE type <> 'message';
+
+CREATE INDEX piece_chunk ON piece (chunk);
+
+CREATE INDEX session_change ON session (change);
+
+CREATE INDEX session_id ON session (id);
+
+CREATE INDEX session_modified ON session (state, modified_ms, key);
+
+CREATE INDEX session_source ON session (source, version);
+
+CREATE INDEX tombstone_bytes ON tombstone (bytes);
+
+-- The search index.
+
+CREATE TABLE indexed (
+    session INTEGER PRIMARY KEY,            -- session.key
+    nonce   INTEGER NOT NULL,               -- session.nonce: another one means that the rows are of a lost session
+    rows    INTEGER NOT NULL                -- seq of the first row that is not in the index
+) STRICT;
+
+CREATE VIRTUAL TABLE text USING fts5 (
+    talk,      -- user and assistant text, summaries, custom messages, labels
+    tool,      -- tool names and arguments, tool output, shell commands and their output
+    name,      -- session names
+    thinking,
+    content = '', contentless_delete = 1, columnsize = 1,
+    tokenize = "unicode61 remove_diacritics 2"
+);
+
+CREATE TABLE 'text_config'(k PRIMARY KEY, v) WITHOUT ROWID;
+
+CREATE TABLE 'text_data'(id INTEGER PRIMARY KEY, block BLOB);
+
+CREATE TABLE 'text_docsize'(id INTEGER PRIMARY KEY, sz BLOB, origin INTEGER);
+
+CREATE TABLE 'text_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;
+
+CREATE TABLE watermark (
+    only    INTEGER PRIMARY KEY CHECK (only = 1),
+    uuid    TEXT    NOT NULL,
+    change  INTEGER NOT NULL
+) STRICT;
+

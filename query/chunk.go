@@ -1,0 +1,176 @@
+package query
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// Codecs of chunk.data.
+const (
+	CodecPlain = 0
+	CodecZstd  = 1
+)
+
+// HashSize is the length in bytes of a chunk's hash.
+const HashSize = 16
+
+// ErrDamaged is wrapped by errors about stored bytes that are not what was stored.
+var ErrDamaged = errors.New("damaged archive")
+
+// ChunkHash returns the hash that a chunk of these bytes is stored under: the first
+// half of their SHA-256.
+func ChunkHash(data []byte) [HashSize]byte {
+	sum := sha256.Sum256(data)
+	return [HashSize]byte(sum[:HashSize])
+}
+
+// chunkCache keeps the chunk read last: neighbouring lines are mostly read together.
+type chunkCache struct {
+	decoder *zstd.Decoder
+	session Key
+	start   int64
+	data    []byte
+}
+
+// chunkRow is a piece of a session with the chunk behind it.
+type chunkRow struct {
+	Start int64  `db:"start"`
+	Key   int64  `db:"key"`
+	Hash  []byte `db:"hash"`
+	Size  int64  `db:"size"`
+	Codec int    `db:"codec"`
+	Data  []byte `db:"data"`
+}
+
+// decode returns the bytes of a chunk, in dst where they fit, and proves them against
+// their hash.
+func (c *chunkCache) decode(row *chunkRow, dst []byte) ([]byte, error) {
+	data := row.Data
+	if row.Codec == CodecZstd {
+		if c.decoder == nil {
+			decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
+			if err != nil {
+				return nil, fmt.Errorf("make decoder: %w", err)
+			}
+			c.decoder = decoder
+		}
+		var err error
+		if data, err = c.decoder.DecodeAll(row.Data, dst[:0]); err != nil {
+			return nil, fmt.Errorf("%w: chunk %d: %w", ErrDamaged, row.Key, err)
+		}
+	}
+	if hash := ChunkHash(data); int64(len(data)) != row.Size || !bytes.Equal(hash[:], row.Hash) {
+		return nil, fmt.Errorf("%w: chunk %d does not match its hash", ErrDamaged, row.Key)
+	}
+	return data, nil
+}
+
+// chunkAt returns the bytes of the piece of a session that holds the given offset, and
+// the offset of its first byte. The bytes are valid until the next call.
+func (rx *Rx) chunkAt(ctx context.Context, session Key, offset int64) ([]byte, int64, error) {
+	c := &rx.chunks
+	if c.session == session && c.start <= offset && offset < c.start+int64(len(c.data)) {
+		return c.data, c.start, nil
+	}
+	var row chunkRow
+	err := rx.tx.GetContext(ctx, &row, `
+		SELECT p.start, c.key, c.hash, c.size, c.codec, c.data
+		FROM piece p JOIN chunk c ON c.key = p.chunk
+		WHERE p.session = ? AND p.start <= ?
+		ORDER BY p.start DESC LIMIT 1`, session, offset)
+	if err != nil {
+		return nil, 0, fmt.Errorf("read session #%d at byte %d: %w", session, offset, noRows(err, ErrDamaged))
+	}
+	c.session = 0
+	data, err := c.decode(&row, c.data)
+	if err != nil {
+		return nil, 0, fmt.Errorf("read session #%d at byte %d: %w", session, offset, err)
+	}
+	if offset >= row.Start+int64(len(data)) {
+		return nil, 0, fmt.Errorf("read session #%d at byte %d: %w: no chunk holds it", session, offset, ErrDamaged)
+	}
+	c.session, c.start, c.data = session, row.Start, data
+	return data, row.Start, nil
+}
+
+// Bytes returns size bytes of a session's file from an offset on, in dst where they
+// fit. An error wraps [ErrDamaged] where the archive no longer holds them.
+func (rx *Rx) Bytes(ctx context.Context, session Key, offset, size int64, dst []byte) ([]byte, error) {
+	dst = dst[:0]
+	for size > 0 {
+		data, start, err := rx.chunkAt(ctx, session, offset)
+		if err != nil {
+			return nil, err
+		}
+		data = data[offset-start:]
+		data = data[:min(int64(len(data)), size)]
+		dst = append(dst, data...)
+		offset += int64(len(data))
+		size -= int64(len(data))
+	}
+	return dst, nil
+}
+
+// Write writes the bytes of a session's file from an offset to its end, streaming.
+// Every chunk is proved against its hash before a byte of it is written. It returns
+// the number of bytes written, and an error that wraps [ErrDamaged] where the archive
+// does not hold what follows them.
+func (rx *Rx) Write(ctx context.Context, session Key, offset int64, w io.Writer) (int64, error) {
+	var end, written int64
+	if err := rx.tx.GetContext(ctx, &end, `SELECT bytes FROM session WHERE key = ?`, session); err != nil {
+		return 0, fmt.Errorf("read session #%d: %w", session, noRows(err, ErrNotFound))
+	}
+	for offset < end {
+		data, start, err := rx.chunkAt(ctx, session, offset)
+		if err != nil {
+			return written, err
+		}
+		data = data[offset-start:]
+		n, err := w.Write(data[:min(int64(len(data)), end-offset)])
+		written += int64(n)
+		offset += int64(n)
+		if err != nil {
+			return written, err
+		}
+	}
+	return written, nil
+}
+
+// Reader returns the bytes of a session's file as a stream. It reads within the
+// transaction: nothing else may be asked of rx between the start and the end of a Read.
+func (rx *Rx) Reader(ctx context.Context, session Key) io.Reader {
+	return &reader{ctx: ctx, rx: rx, session: session, end: -1}
+}
+
+type reader struct {
+	ctx     context.Context // of the one stream that this is
+	rx      *Rx
+	session Key
+	offset  int64
+	end     int64 // -1: not known yet
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	if r.end < 0 {
+		if err := r.rx.tx.GetContext(r.ctx, &r.end, `SELECT bytes FROM session WHERE key = ?`, r.session); err != nil {
+			return 0, fmt.Errorf("read session #%d: %w", r.session, noRows(err, ErrNotFound))
+		}
+	}
+	if r.offset >= r.end {
+		return 0, io.EOF
+	}
+	data, start, err := r.rx.chunkAt(r.ctx, r.session, r.offset)
+	if err != nil {
+		return 0, err
+	}
+	data = data[r.offset-start:]
+	n := copy(p, data[:min(int64(len(data)), r.end-r.offset)])
+	r.offset += int64(n)
+	return n, nil
+}

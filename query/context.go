@@ -1,0 +1,457 @@
+package query
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"pidb/jsonl"
+)
+
+// Model names a model as pi does. A part that the session does not give as a string is empty.
+type Model struct {
+	Provider string
+	ModelID  string
+}
+
+// Context is what the model would be given at an entry.
+type Context struct {
+	Model         *Model // of the last model change or assistant message on the branch; nil: none
+	ThinkingLevel string // of the last change on the branch, "off" at first
+	Entries       []Entry
+	Messages      []Message
+}
+
+// Message is one message of a context.
+type Message struct {
+	Source Ref    // the entry that it comes from; a compaction may give two
+	JSON   []byte // as JSON.stringify writes pi's message, mostly an object with a role
+}
+
+// The entries that make the context of a branch, as pi's buildContextEntries, for an
+// entry all of whose ancestors stand before it. The walk goes up to ?2, the first kept
+// row or the compaction, 0 for the root. The compaction ?3 comes first; from what was
+// kept before it, system messages are left out.
+const sqlContext = `
+	WITH RECURSIVE walk (ref, parent) AS (
+		SELECT ref, parent FROM entry WHERE ref = ?1
+		UNION ALL
+		SELECT a.ref, a.parent
+		FROM walk w CROSS JOIN entry a ON a.ref = w.parent
+		WHERE w.ref > ?2
+	)
+	SELECT` + entryColumns + `
+	FROM walk w CROSS JOIN entry e ON e.ref = w.ref LEFT JOIN entry p ON p.ref = e.parent
+	WHERE e.ref >= ?3 OR e.type IS NOT 'message' OR e.role IS NOT 'system'
+	ORDER BY e.ref <> ?3, e.ref`
+
+// ContextEntries returns the entries that make the context of the branch that ends at an
+// entry, in order, those that give no message included: the latest compaction, then what
+// it kept but for system messages, then what came after it; the whole branch where there
+// is no compaction. Returns [ErrNotFound] for a row that is no entry.
+//
+// Where no entry of the branch stands before its parent, as in all files that pi writes
+// by itself, the cost follows the walk up to the first kept entry.
+func (rx *Rx) ContextEntries(ctx context.Context, leaf Ref) ([]Entry, error) {
+	c, err := rx.contextRows(ctx, leaf)
+	if err != nil {
+		return nil, fmt.Errorf("read context of entry %d of session #%d: %w", leaf.Seq(), leaf.Session(), err)
+	}
+	return entriesOf(c.rows), nil
+}
+
+// contextRows is the context of a branch before its lines are read.
+type contextRows struct {
+	leaf   *entryRow
+	rows   []*entryRow
+	branch []*entryRow // the whole of it, where leaf has no depth
+}
+
+func (rx *Rx) contextRows(ctx context.Context, leaf Ref) (*contextRows, error) {
+	row, err := rx.entryRow(ctx, sqlEntry, leaf)
+	if err != nil {
+		return nil, err
+	}
+	c := &contextRows{leaf: row}
+	if row.Depth == nil {
+		if c.branch, err = rx.branchRows(ctx, leaf); err != nil {
+			return nil, err
+		}
+		c.rows = selectContext(c.branch)
+		return c, nil
+	}
+	compaction, stop := deref(row.Compaction), deref(row.Compaction)
+	if compaction != 0 {
+		at, err := rx.entryRow(ctx, sqlEntry, compaction)
+		if err != nil {
+			return nil, fmt.Errorf("read its compaction: %w", err)
+		}
+		if at.Kept != nil {
+			stop = *at.Kept
+		}
+	}
+	for row, err := range rx.entryRows(ctx, sqlContext, leaf, stop, compaction) {
+		if err != nil {
+			return nil, err
+		}
+		c.rows = append(c.rows, row)
+	}
+	return c, nil
+}
+
+// selectContext is pi's buildContextEntries over a whole branch.
+func selectContext(branch []*entryRow) []*entryRow {
+	at := lastCompaction(branch)
+	if at < 0 {
+		return branch
+	}
+	compaction := branch[at]
+	rows := []*entryRow{compaction}
+	if kept := slices.IndexFunc(branch[:at], func(row *entryRow) bool {
+		return compaction.Target != nil && row.ID != nil && *row.ID == *compaction.Target
+	}); kept >= 0 {
+		for _, row := range branch[kept:at] {
+			if deref(row.Type) != "message" || deref(row.Role) != "system" {
+				rows = append(rows, row)
+			}
+		}
+	}
+	return append(rows, branch[at+1:]...)
+}
+
+// Context returns what the model would be given at an entry, by the rules of pi's
+// buildSessionProjection. An entry that pi would throw at gives no message. Returns
+// [ErrNotFound] for a row that is no entry, and errors that wrap [ErrDamaged].
+func (rx *Rx) Context(ctx context.Context, leaf Ref) (*Context, error) {
+	c, err := rx.context(ctx, leaf)
+	if err != nil {
+		return nil, fmt.Errorf("read context of entry %d of session #%d: %w", leaf.Seq(), leaf.Session(), err)
+	}
+	return c, nil
+}
+
+func (rx *Rx) context(ctx context.Context, leaf Ref) (*Context, error) {
+	rows, err := rx.contextRows(ctx, leaf)
+	if err != nil {
+		return nil, err
+	}
+	c := &Context{Entries: entriesOf(rows.rows)}
+	if c.Model, c.ThinkingLevel, err = rx.settings(ctx, rows); err != nil {
+		return nil, err
+	}
+	c.Messages, err = rx.messages(ctx, rows.rows)
+	return c, err
+}
+
+// What holds at an entry all of whose ancestors stand before it.
+const sqlSetting = `SELECT provider, model, has_model, thinking FROM setting WHERE key = ?1`
+
+// settings returns model and thinking level at the end of a branch, as pi's
+// getSessionContextSettings.
+func (rx *Rx) settings(ctx context.Context, c *contextRows) (*Model, string, error) {
+	if c.branch != nil {
+		return rx.walkSettings(ctx, c.branch)
+	}
+	if c.leaf.Setting == nil {
+		return nil, "off", nil
+	}
+	var row struct {
+		Provider *string `db:"provider"`
+		Model    *string `db:"model"`
+		HasModel bool    `db:"has_model"`
+		Thinking *string `db:"thinking"`
+	}
+	if err := rx.tx.GetContext(ctx, &row, sqlSetting, *c.leaf.Setting); err != nil {
+		return nil, "", fmt.Errorf("read its setting: %w", noRows(err, ErrDamaged))
+	}
+	if !row.HasModel {
+		return nil, deref(row.Thinking), nil
+	}
+	return &Model{deref(row.Provider), deref(row.Model)}, deref(row.Thinking), nil
+}
+
+// walkSettings finds model and thinking level in a whole branch.
+func (rx *Rx) walkSettings(ctx context.Context, branch []*entryRow) (*Model, string, error) {
+	var model *Model
+	level := "off"
+	var needModel, needLevel = true, true
+	var line lineReader
+	for i := len(branch) - 1; i >= 0 && (needModel || needLevel); i-- {
+		row := branch[i]
+		word := deref(row.Type)
+		assistant := word == "message" && deref(row.Role) == "assistant"
+		if !(needLevel && word == "thinking_level_change") && !(needModel && (word == "model_change" || assistant)) {
+			continue
+		}
+		v, err := line.read(ctx, rx, row)
+		if err != nil {
+			return nil, "", err
+		}
+		switch {
+		case word == "thinking_level_change":
+			level, needLevel = textOf(v.Get("thinkingLevel")), false
+		case assistant:
+			message := v.Get("message")
+			model, needModel = &Model{textOf(message.Get("provider")), textOf(message.Get("model"))}, false
+		default:
+			model, needModel = &Model{textOf(v.Get("provider")), textOf(v.Get("modelId"))}, false
+		}
+	}
+	return model, level, nil
+}
+
+func textOf(v jsonl.Value) string {
+	s, _ := v.Text()
+	return s
+}
+
+// lineReader parses lines one after the other, reusing its memory.
+type lineReader struct {
+	buf []byte
+	doc jsonl.Doc
+}
+
+// read returns the value of an entry, valid until the next call.
+func (l *lineReader) read(ctx context.Context, rx *Rx, row *entryRow) (jsonl.Value, error) {
+	var err error
+	if l.buf, err = rx.Bytes(ctx, row.Ref.Session(), row.Start, row.Size, l.buf); err != nil {
+		return jsonl.Value{}, err
+	}
+	text := l.buf
+	if row.Start == 0 {
+		text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	}
+	if err := l.doc.Parse(text); err != nil {
+		return jsonl.Value{}, fmt.Errorf("%w: line %d is not the entry that was stored: %w", ErrDamaged, row.Line, err)
+	}
+	return l.doc.Root(), nil
+}
+
+// edit is what a context_edit puts in place of its target's messages.
+type edit struct {
+	omit    bool
+	content []byte // in normal form; nil: no content at all
+	text    bool   // content is a string
+}
+
+// messages returns the messages that the entries of a context give.
+func (rx *Rx) messages(ctx context.Context, rows []*entryRow) ([]Message, error) {
+	// Lines are read in file order, which reads each chunk once.
+	order := make([]int, 0, len(rows))
+	for i, row := range rows {
+		switch deref(row.Type) {
+		case "message", "custom_message", "branch_summary", "context_edit":
+			order = append(order, i)
+		case "compaction":
+			// An older compaction inside the kept range gives nothing.
+			if i == 0 {
+				order = append(order, i)
+			}
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int { return int(rows[a].Ref - rows[b].Ref) })
+
+	edits, last := map[string]edit{}, map[string]int{}
+	made := make([][][]byte, len(rows))
+	var line lineReader
+	for _, i := range order {
+		row := rows[i]
+		v, err := line.read(ctx, rx, row)
+		if err != nil {
+			return nil, err
+		}
+		if *row.Type != "context_edit" {
+			made[i] = entryMessages(row, v)
+			continue
+		}
+		if row.Target == nil {
+			continue
+		}
+		// The last in the order of the context wins, which need not be that of the file.
+		if before, ok := last[*row.Target]; ok && before > i {
+			continue
+		}
+		if e, ok := readEdit(v.Get("replacement")); ok {
+			edits[*row.Target], last[*row.Target] = e, i
+		}
+	}
+
+	var messages []Message
+	for i, row := range rows {
+		texts := made[i]
+		if len(texts) > 0 && row.ID != nil {
+			if e, ok := edits[*row.ID]; ok {
+				var err error
+				if texts, err = e.apply(texts); err != nil {
+					return nil, fmt.Errorf("edit line %d: %w", row.Line, err)
+				}
+			}
+		}
+		for _, text := range texts {
+			messages = append(messages, Message{Source: row.Ref, JSON: text})
+		}
+	}
+	return messages, nil
+}
+
+// entryMessages is pi's sessionEntryToContextMessages: the messages of one entry.
+func entryMessages(row *entryRow, v jsonl.Value) [][]byte {
+	switch *row.Type {
+	case "message":
+		if message := v.Get("message"); message.Exists() && message.Kind() != jsonl.KindNull {
+			return [][]byte{storedMessage(row, message)}
+		}
+	case "custom_message":
+		b := append([]byte(nil), `{"role":"custom"`...)
+		b = appendMember(b, "customType", v.Get("customType"))
+		b = append(b, `,"content":`...)
+		if content := v.Get("content"); content.Exists() && content.Kind() != jsonl.KindNull {
+			b = content.AppendNormal(b)
+		} else {
+			b = append(b, `[]`...)
+		}
+		b = appendMember(b, "display", v.Get("display"))
+		b = appendMember(b, "details", v.Get("details"))
+		return [][]byte{appendTimestamp(b, row)}
+	case "branch_summary":
+		if summary := v.Get("summary"); summary.Truthy() {
+			b := append([]byte(nil), `{"role":"branchSummary"`...)
+			b = appendMember(b, "summary", summary)
+			b = appendMember(b, "fromId", v.Get("fromId"))
+			return [][]byte{appendTimestamp(b, row)}
+		}
+	case "compaction":
+		b := append([]byte(nil), `{"role":"compactionSummary"`...)
+		b = appendMember(b, "summary", v.Get("summary"))
+		b = appendMember(b, "tokensBefore", v.Get("tokensBefore"))
+		summary := appendTimestamp(b, row)
+		if system := v.Get("systemMessage"); system.Truthy() {
+			return [][]byte{system.AppendNormal(nil), summary}
+		}
+		return [][]byte{summary}
+	}
+	return nil
+}
+
+// storedMessage returns the message of a message entry. Content that is missing or null
+// becomes an empty list, of a system message an empty string.
+func storedMessage(row *entryRow, message jsonl.Value) []byte {
+	text := message.AppendNormal(nil)
+	if message.Kind() != jsonl.KindObject {
+		return text
+	}
+	role := message.Get("role")
+	// The role of old files has another name: the row has the one of today.
+	if deref(row.Role) == "custom" && role.IsString("hookMessage") {
+		text = replaceMember(text, "role", []byte(`"custom"`))
+	}
+	if content := message.Get("content"); !content.Exists() || content.Kind() == jsonl.KindNull {
+		switch {
+		case role.IsString("system"):
+			text = replaceMember(text, "content", []byte(`""`))
+		case role.IsString("user"), role.IsString("assistant"), role.IsString("toolResult"):
+			text = replaceMember(text, "content", []byte(`[]`))
+		}
+	}
+	return text
+}
+
+// appendMember appends a member to an open object that is not empty, unless it is absent.
+func appendMember(b []byte, key string, v jsonl.Value) []byte {
+	if !v.Exists() {
+		return b
+	}
+	b = append(b, ',', '"')
+	b = append(b, key...)
+	b = append(b, '"', ':')
+	return v.AppendNormal(b)
+}
+
+// appendTimestamp appends the last member of a made message: the entry's time, null
+// where Date reads none.
+func appendTimestamp(b []byte, row *entryRow) []byte {
+	b = append(b, `,"timestamp":`...)
+	if row.MS == nil {
+		return append(b, `null}`...)
+	}
+	return append(jsonl.AppendNumber(b, float64(*row.MS)), '}')
+}
+
+// readEdit reads the replacement of a context_edit. Where there is none the edit is
+// none: pi throws.
+func readEdit(replacement jsonl.Value) (edit, bool) {
+	if !replacement.Exists() {
+		return edit{}, false
+	}
+	if replacement.Kind() == jsonl.KindNull {
+		return edit{omit: true}, true
+	}
+	content := replacement.Get("content")
+	if !content.Exists() {
+		return edit{}, true
+	}
+	return edit{content: content.AppendNormal(nil), text: content.Kind() == jsonl.KindString}, true
+}
+
+// apply is pi's projectContextEntry: what the messages of an edited entry become.
+func (e edit) apply(texts [][]byte) ([][]byte, error) {
+	if e.omit {
+		return nil, nil
+	}
+	edited := make([][]byte, len(texts))
+	for i, text := range texts {
+		var doc jsonl.Doc
+		if err := doc.Parse(text); err != nil {
+			return nil, err
+		}
+		content := e.content
+		switch role := doc.Root().Get("role"); {
+		case role.IsString("assistant"), role.IsString("toolResult"):
+			if e.text {
+				content = fmt.Appendf(nil, `[{"type":"text","text":%s}]`, content)
+			}
+		case role.IsString("user"), role.IsString("custom"):
+		default:
+			edited[i] = text
+			continue
+		}
+		edited[i] = replaceMember(text, "content", content)
+	}
+	return edited, nil
+}
+
+// replaceMember gives a member of an object in normal form another value: in its place,
+// at the end where there is none yet. A nil value removes it. The key is none that
+// JavaScript would sort, and value is in normal form.
+func replaceMember(object []byte, key string, value []byte) []byte {
+	var doc jsonl.Doc
+	if err := doc.Parse(object); err != nil {
+		return object // never: it is in normal form
+	}
+	root := doc.Root()
+	old := root.Get(key)
+	if !old.Exists() {
+		if value == nil {
+			return object
+		}
+		b := slices.Clone(object[:len(object)-1])
+		if root.Len() > 0 {
+			b = append(b, ',')
+		}
+		b = append(jsonl.AppendQuoted(b, key), ':')
+		return append(append(b, value...), '}')
+	}
+	start, end := old.Offset(), old.Offset()+len(old.Raw())
+	if value != nil {
+		return slices.Concat(object[:start], value, object[end:])
+	}
+	start -= len(jsonl.AppendQuoted(nil, key)) + 1
+	switch {
+	case object[start-1] == ',':
+		start--
+	case object[end] == ',':
+		end++
+	}
+	return slices.Concat(object[:start], object[end:])
+}
