@@ -1,0 +1,279 @@
+package repo
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jmoiron/sqlx"
+	"modernc.org/sqlite"
+
+	"pidb/migrations"
+	"pidb/query"
+)
+
+// Durability says what an acknowledged write survives.
+type Durability uint8
+
+const (
+	// DurabilityNormal survives a crash or kill of the process at any instant. After a
+	// loss of power the newest writes may be gone; what is there is whole.
+	DurabilityNormal Durability = iota
+	// DurabilityFull survives a loss of power too: every commit waits for the disk.
+	DurabilityFull
+)
+
+// OpenOptions are the choices of [Open].
+type OpenOptions struct {
+	Durability Durability
+	// Now is the clock of what is written; nil means time.Now. It is read once a transaction.
+	Now func() time.Time
+}
+
+// Archive is an open archive. Its methods may be called by several goroutines at once,
+// and several processes may have one archive open.
+type Archive struct {
+	path  string
+	now   func() time.Time
+	write *sqlx.DB // one connection, immediate transactions
+	read  *sqlx.DB // query_only, the index attached as schema idx
+	index *sqlx.DB // one connection to the index file
+
+	indexing sync.Mutex // held by the one feeder of the index in this process
+}
+
+// busyTimeout is how long a write waits for another process, in milliseconds.
+const busyTimeout = "60000"
+
+// pageSize of a new archive and of its index, in bytes.
+const pageSize = "8192"
+
+// Open opens the archive at path, and makes it where there is none, in a folder that is
+// made too: the file with mode 0600, the folder with 0700. Errors wrap [ErrNewer],
+// [ErrForeign], [ErrBusy], [ErrReadOnly] or those of the file system.
+func Open(ctx context.Context, path string, opts *OpenOptions) (*Archive, error) {
+	if opts == nil {
+		opts = &OpenOptions{}
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("open archive: %w", err)
+	}
+	a := &Archive{path: path, now: opts.Now}
+	if a.now == nil {
+		a.now = time.Now
+	}
+	if err := a.open(ctx, opts); err != nil {
+		a.Close()
+		return nil, fmt.Errorf("open archive %s: %w", path, mapError(err))
+	}
+	return a, nil
+}
+
+func (a *Archive) open(ctx context.Context, opts *OpenOptions) error {
+	if err := createPrivate(a.path); err != nil {
+		return err
+	}
+	synchronous := "NORMAL"
+	if opts.Durability == DurabilityFull {
+		synchronous = "FULL"
+	}
+	var err error
+	if a.write, err = openDB(a.path, "", 1, url.Values{
+		"_pragma": {"page_size=" + pageSize, "cache_size=-65536", "temp_store=MEMORY", "journal_size_limit=67108864"},
+		"_txlock": {"immediate"}, "_synchronous": {synchronous},
+	}); err != nil {
+		return err
+	}
+	if err := migrations.Up(ctx, a.write.DB); err != nil {
+		return err
+	}
+	if err := a.claim(ctx); err != nil {
+		return err
+	}
+	if err := a.openIndex(ctx); err != nil {
+		return err
+	}
+	a.read, err = openDB(a.path, a.IndexPath(), 4, url.Values{
+		"_pragma": {"cache_size=-32768", "temp_store=MEMORY", "mmap_size=268435456"}, "_query_only": {"1"},
+	})
+	return err
+}
+
+// claim gives a new archive its identity.
+func (a *Archive) claim(ctx context.Context) error {
+	var n int
+	if err := a.write.GetContext(ctx, &n, `SELECT count(*) FROM archive`); err != nil || n == 1 {
+		return err
+	}
+	_, err := a.write.ExecContext(ctx, `INSERT INTO archive (only, uuid, created_ms) VALUES (1, ?, ?) ON CONFLICT DO NOTHING`,
+		uuid.NewString(), a.now().UnixMilli())
+	return err
+}
+
+// Close ends all use of the archive. Transactions under way are waited for.
+func (a *Archive) Close() error {
+	var errs []error
+	for _, db := range []*sqlx.DB{a.read, a.index, a.write} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Path returns the absolute path of the archive.
+func (a *Archive) Path() string { return a.path }
+
+// View calls f with the archive as it is at one instant. Writes by others meanwhile are
+// not seen and do not wait.
+func (a *Archive) View(ctx context.Context, f func(rx *query.Rx) error) error {
+	return a.view(ctx, func(rx *reading) error { return f(rx.Rx) })
+}
+
+// reading is a read transaction with the SQL of this package.
+type reading struct {
+	*query.Rx
+	tx *sqlx.Tx
+}
+
+func (a *Archive) view(ctx context.Context, f func(rx *reading) error) error {
+	tx, err := a.read.BeginTxx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return mapError(err)
+	}
+	defer tx.Rollback()
+	return mapError(f(&reading{query.NewRx(tx), tx}))
+}
+
+// Tx writes to an archive. It reads what it wrote itself.
+type Tx struct {
+	reading
+	prepared map[string]*sql.Stmt
+	now      time.Time // of everything that this transaction writes
+	change   int64     // archive.change after it
+	changed  bool
+}
+
+// Update calls f in a transaction that is committed when f returns nil and undone when
+// it does not. It waits for other writers.
+func (a *Archive) Update(ctx context.Context, f func(tx *Tx) error) error {
+	sqlTx, err := a.write.BeginTxx(ctx, nil)
+	if err != nil {
+		return mapError(err)
+	}
+	defer sqlTx.Rollback()
+	tx := &Tx{reading: reading{query.NewRx(sqlTx), sqlTx}, prepared: map[string]*sql.Stmt{}, now: a.now().UTC()}
+	if err := sqlTx.GetContext(ctx, &tx.change, `SELECT change + 1 FROM archive`); err != nil {
+		return mapError(err)
+	}
+	if err := f(tx); err != nil {
+		return mapError(err)
+	}
+	if tx.changed {
+		if _, err := sqlTx.ExecContext(ctx, `UPDATE archive SET change = ?`, tx.change); err != nil {
+			return mapError(err)
+		}
+	}
+	return mapError(sqlTx.Commit())
+}
+
+// touch returns the value for session.change of a session whose lines change in this
+// transaction.
+func (tx *Tx) touch() int64 {
+	tx.changed = true
+	return tx.change
+}
+
+// connector opens connections to a database and attaches a second one to each.
+type connector struct {
+	driver.Connector
+	attach string // path of the database to attach as idx; empty for none
+}
+
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil || c.attach == "" {
+		return conn, err
+	}
+	if _, err := conn.(driver.ExecerContext).ExecContext(ctx, `ATTACH DATABASE ? AS idx`, []driver.NamedValue{{Ordinal: 1, Value: fileURI(c.attach, nil)}}); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// openDB returns a pool of at most n connections to the database at path, in WAL mode,
+// each with the given parameters of the driver.
+func openDB(path, attach string, n int, params url.Values) (*sqlx.DB, error) {
+	params.Set("_busy_timeout", busyTimeout)
+	params.Set("_foreign_keys", "1")
+	if params.Get("_query_only") == "" {
+		params.Set("_journal_mode", "WAL")
+	}
+	base, err := sqlite.NewConnector(fileURI(path, params))
+	if err != nil {
+		return nil, err
+	}
+	db := sqlx.NewDb(sql.OpenDB(connector{base, attach}), "sqlite")
+	db.SetMaxOpenConns(n)
+	db.SetMaxIdleConns(n)
+	return db, nil
+}
+
+// fileURI names a database file to SQLite, whatever characters its path has.
+func fileURI(path string, params url.Values) string {
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: params.Encode(), OmitHost: true}
+	return u.String()
+}
+
+// createPrivate makes an empty file with mode 0600 where there is none, and its folder
+// with 0700. An existing file is not opened: closing it again would drop the locks that
+// this process may hold on it.
+func createPrivate(path string) error {
+	if _, err := os.Stat(path); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+// newNonce returns a random number for session.nonce.
+func newNonce() int64 {
+	var b [8]byte
+	rand.Read(b[:]) // never fails
+	return int64(binary.LittleEndian.Uint64(b[:]) >> 1)
+}
+
+// exec runs a statement that is prepared once a transaction.
+func (tx *Tx) exec(ctx context.Context, statement string, args ...any) (sql.Result, error) {
+	stmt, ok := tx.prepared[statement]
+	if !ok {
+		var err error
+		if stmt, err = tx.tx.PrepareContext(ctx, statement); err != nil {
+			return nil, err
+		}
+		tx.prepared[statement] = stmt
+	}
+	return stmt.ExecContext(ctx, args...)
+}

@@ -1,0 +1,43 @@
+// Package repo is the archive: coding-agent sessions in one SQLite file, taken in from
+// JSONL and given back byte for byte.
+//
+// An [Archive] is opened with [Open]. [Archive.Import] and [Archive.Sync] take files
+// in, [Archive.Export], [Archive.ExportAll] and [Archive.Restore] write them back,
+// [Archive.Verify] proves them, [Archive.Delete] takes sessions out. Questions are
+// asked through [Archive.View], which hands out a [query.Rx]; writes that belong
+// together go through [Archive.Update].
+//
+// # Losslessness
+//
+// The bytes of a session are stored as they were read, in compressed chunks, each under
+// the SHA-256 of what it holds. An export concatenates them; nothing derived from a
+// line ever feeds one. A line may hold anything: the rows beside the bytes only say
+// where it is and what of it could be understood.
+//
+// # Sources
+//
+// A file is opened for reading only. Its size, times and inode are kept, so that an
+// unchanged file costs one stat; when it has grown, its old bytes are hashed and only
+// the rest is parsed; when its old bytes are no longer there, it becomes a new version
+// and the old one stays, superseded. A source that is gone leaves its session, missing.
+//
+// # Transactions and processes
+//
+// An archive has one writing connection with immediate transactions and several reading
+// ones that see one instant each. Any number of processes may have it open: a writer
+// waits for another up to a minute, a reader for nobody. What a committed transaction
+// wrote survives a crash of the process; see [Durability] for a loss of power. A bulk
+// import commits as it goes, whole files at a time, but for those of many megabytes,
+// which a later import goes on with.
+//
+// # Search index
+//
+// Full text lives in a second file beside the archive, see [Archive.IndexPath]. It is
+// derived: [Archive.UpdateIndex] feeds it what it lacks, and makes it anew when it is
+// gone, damaged or of another version.
+//
+// # Privacy
+//
+// A new archive, its index and their side files have mode 0600, a folder that is made
+// for them 0700. There is no network.
+package repo

@@ -1,0 +1,62 @@
+package repo
+
+import (
+	"errors"
+	"fmt"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"pidb/migrations"
+	"pidb/query"
+)
+
+var (
+	// ErrNotFound is returned for a session, an entry or a path that is not there.
+	ErrNotFound = query.ErrNotFound
+	// ErrDamaged is returned where stored bytes are not what was stored.
+	ErrDamaged = query.ErrDamaged
+	// ErrNewer is returned for an archive that a newer pidb has written.
+	ErrNewer = migrations.ErrNewer
+	// ErrForeign is returned for a file that is no archive.
+	ErrForeign = migrations.ErrForeign
+	// ErrBusy is returned when another process held the archive for longer than the busy timeout.
+	ErrBusy = errors.New("the archive is busy")
+	// ErrFull is returned when there is no room to write.
+	ErrFull = errors.New("no space left")
+	// ErrReadOnly is returned for a write to an archive that cannot be written.
+	ErrReadOnly = errors.New("the archive is read-only")
+	// ErrExists is returned where a file to be written is there already.
+	ErrExists = errors.New("already exists")
+	// ErrNoSource is returned for a session that is in no file.
+	ErrNoSource = errors.New("the session is in no file")
+	// ErrTooLarge is returned for a file or a line beyond what an archive can hold.
+	ErrTooLarge = errors.New("too large")
+)
+
+// mapError wraps an error of the driver in the sentinel that says what it means for a
+// caller. Other errors come back as they are.
+func mapError(err error) error {
+	driver, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return err
+	}
+	var sentinel error
+	switch driver.Code() & 0xff {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL:
+		sentinel = ErrBusy
+	case sqlite3.SQLITE_FULL:
+		sentinel = ErrFull
+	case sqlite3.SQLITE_READONLY:
+		sentinel = ErrReadOnly
+	case sqlite3.SQLITE_CORRUPT:
+		sentinel = ErrDamaged
+	case sqlite3.SQLITE_NOTADB:
+		sentinel = ErrForeign
+	case sqlite3.SQLITE_TOOBIG:
+		sentinel = ErrTooLarge
+	default:
+		return err
+	}
+	return fmt.Errorf("%w: %w", sentinel, err)
+}
