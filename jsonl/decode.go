@@ -176,8 +176,8 @@ func (d *Decoder) Reset(r io.Reader, opts *DecoderOptions) {
 	d.lines.Reset(r, d.state.Lines+1, d.state.Offset)
 }
 
-// Next returns the record of the next line, or io.EOF behind the last. The first call also finds the header; for that it
-// reads ahead over at most ten objects. It returns an error that wraps ErrUnsupportedFormat for a file of another format,
+// Next returns the record of the next line, or io.EOF behind the last. The first call also finds the header: for that it
+// reads ahead over at most ten objects, and at most 16 MiB of lines without one. It returns an error that wraps ErrUnsupportedFormat for a file of another format,
 // ErrUndecided, or an error of the reader; no line is returned behind an error.
 func (d *Decoder) Next() (*Record, error) {
 	if !d.decided {

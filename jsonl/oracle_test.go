@@ -1,7 +1,7 @@
 package jsonl_test
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"math"
@@ -27,13 +27,12 @@ type oracleCase struct {
 
 func readOracle(t *testing.T) []oracleCase {
 	t.Helper()
-	f, err := os.Open("testdata/oracle.jsonl")
+	b, err := os.ReadFile("testdata/oracle.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
 	var cases []oracleCase
-	for dec := json.NewDecoder(bufio.NewReader(f)); dec.More(); {
+	for dec := json.NewDecoder(bytes.NewReader(b)); dec.More(); {
 		var c oracleCase
 		if err := dec.Decode(&c); err != nil {
 			t.Fatal(err)

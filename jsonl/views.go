@@ -5,57 +5,6 @@ import "math"
 // CurrentVersion is the version of the format that the views show and that is written.
 const CurrentVersion = 3
 
-const headerType = "session"
-
-// A Header is the first record of a session.
-type Header struct {
-	Version int // 1, 2, 3 or more
-	ID      string
-	Line    int
-
-	Timestamp    string // as text; "" if it is no string
-	HasTimestamp bool   // it is a string
-	CreatedMS    int64  // as time
-	HasCreated   bool   // it is a time
-
-	CWD              string
-	HasCWD           bool
-	ParentSession    string
-	HasParentSession bool
-
-	Raw []byte // the object as it stands in the file
-}
-
-// newHeader copies what it needs of o.
-func newHeader(o Object, id string, line int) Header {
-	h := Header{ID: id, Line: line, Raw: append([]byte(nil), o.Value.Raw()...)}
-	h.Version = headerVersion(o.Value)
-	timestamp := o.member(o.at.time)
-	h.Timestamp, h.HasTimestamp = timestamp.Text()
-	h.CreatedMS, h.HasCreated = ParseTime(timestamp)
-	h.CWD, h.HasCWD = o.Value.Get("cwd").Text()
-	h.ParentSession, h.HasParentSession = o.Value.Get("parentSession").Text()
-	return h
-}
-
-func headerVersion(header Value) int {
-	v := header.Get("version")
-	if k := v.Kind(); k == KindAbsent || k == KindNull {
-		return 1
-	}
-	switch f := v.number(); {
-	case math.IsNaN(f):
-		return CurrentVersion
-	case f < 2:
-		return 1
-	default:
-		return int(min(f, math.MaxInt32))
-	}
-}
-
-// viewVersion returns which migrations the entries need.
-func viewVersion(header Value) int { return min(headerVersion(header), CurrentVersion) }
-
 // textOf returns the text of a string, "" for another value.
 func textOf(v Value) string {
 	s, _ := v.Text()
@@ -174,73 +123,6 @@ func (o Object) ActivityTime() (ms float64, ok bool) {
 	}
 	t, ok := o.Timestamp()
 	return float64(t), ok
-}
-
-// Usage is what a model call consumed.
-type Usage struct {
-	Input, Output, CacheRead, CacheWrite int64 // tokens
-	Total                                int64 // tokens, as the entry says
-	Reasoning, CacheWrite1h              int64 // parts of Output and CacheWrite
-
-	Cost                                                 float64 // in all
-	CostInput, CostOutput, CostCacheRead, CostCacheWrite float64
-}
-
-// tokens reads a count; what is none is 0.
-func (v Value) tokens() int64 {
-	f, _ := v.Float()
-	if math.Abs(f) >= math.MaxInt64 {
-		return 0
-	}
-	return int64(f)
-}
-
-// newUsage reads a usage object; a number that is missing or of another type is 0.
-func newUsage(v Value) (Usage, bool) {
-	if !v.is(KindObject) {
-		return Usage{}, false
-	}
-	tokens := func(name string) int64 { return v.Get(name).tokens() }
-	cost := v.Get("cost")
-	money := func(name string) float64 {
-		f, _ := cost.Get(name).Float()
-		if math.IsInf(f, 0) {
-			return 0
-		}
-		return f
-	}
-	return Usage{
-		Input:          tokens("input"),
-		Output:         tokens("output"),
-		CacheRead:      tokens("cacheRead"),
-		CacheWrite:     tokens("cacheWrite"),
-		Total:          tokens("totalTokens"),
-		Reasoning:      tokens("reasoning"),
-		CacheWrite1h:   tokens("cacheWrite1h"),
-		Cost:           money("total"),
-		CostInput:      money("input"),
-		CostOutput:     money("output"),
-		CostCacheRead:  money("cacheRead"),
-		CostCacheWrite: money("cacheWrite"),
-	}, true
-}
-
-// Usage returns what the entry accounts for and, where it says so, the model: of assistant and tool result messages,
-// compactions, branch summaries and usage entries. It is not ok when the entry has no usage.
-func (o Object) Usage() (usage Usage, model, provider string, ok bool) {
-	v := o.Value
-	switch o.Type() {
-	case "message":
-		v = o.Message()
-		if role := o.Role(); role != "assistant" && role != "toolResult" {
-			return Usage{}, "", "", false
-		}
-	case "compaction", "branch_summary", "usage":
-	default:
-		return Usage{}, "", "", false
-	}
-	usage, ok = newUsage(v.Get("usage"))
-	return usage, textOf(v.Get("model")), textOf(v.Get("provider")), ok
 }
 
 // A Compaction is an entry that stands for what came before it.

@@ -94,6 +94,7 @@ func (j *job) racy() bool {
 type loader struct {
 	archive *Archive
 	chunker *chunker
+	decoder *jsonl.Decoder
 	buffer  []byte
 	send    func(*part) error
 }
@@ -103,7 +104,7 @@ func newLoader(a *Archive, send func(*part) error) (*loader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &loader{archive: a, chunker: chunker, buffer: make([]byte, 256<<10), send: send}, nil
+	return &loader{archive: a, chunker: chunker, decoder: jsonl.NewDecoder(nil, nil), buffer: make([]byte, 256<<10), send: send}, nil
 }
 
 // load reads a file and sends what is to be done. Faults of the file become a part that
@@ -202,7 +203,8 @@ func (l *loader) loadWhole(ctx context.Context, j *job, act action) error {
 		return j.fault(CodeUnreadable, reason(err))
 	}
 	defer file.Close()
-	decoder := jsonl.NewDecoder(contextReader{ctx, file}, nil)
+	decoder := l.decoder
+	decoder.Reset(contextReader{ctx, file}, nil)
 	f := &fill{
 		loader: l, ctx: ctx, job: j, action: act, decoder: decoder,
 		builder: newBuilder(0, nil, summary{leaf: none}), hash: sha256.New(), drop: none, first: true,
@@ -341,7 +343,8 @@ func (l *loader) loadTail(ctx context.Context, j *job, rx *reading, sum hash.Has
 		total.bytes -= f.begun
 	}
 	f.builder = newBuilder(s.Rows, &archived{rx, s.Key}, total)
-	f.decoder = jsonl.NewDecoder(contextReader{ctx, tail}, &jsonl.DecoderOptions{Resume: &state})
+	f.decoder = l.decoder
+	f.decoder.Reset(contextReader{ctx, tail}, &jsonl.DecoderOptions{Resume: &state})
 	for {
 		rec, err := f.decoder.Next()
 		if errors.Is(err, io.EOF) {
