@@ -3,11 +3,14 @@ package query
 import (
 	"context"
 	"fmt"
+	"slices"
+
+	"github.com/jmoiron/sqlx"
 )
 
-// The path from a row up to its root, as pi's getBranch, the root first. A row of a
-// cycle of parents has its length in loop: who enters one may visit that many rows, the
-// first included, and so ends at the first repeat.
+// The path from an entry up to its root, as pi's getBranch. A row of a cycle of parents
+// has the cycle's length in loop: who enters one may visit that many rows, the first
+// included, and so ends at the first repeat.
 const sqlBranch = `
 	WITH RECURSIVE walk (ref, parent, step, room) AS (
 		SELECT ref, parent, 0, loop FROM entry WHERE ref = ?1 AND kind = 'entry'
@@ -16,23 +19,60 @@ const sqlBranch = `
 		FROM walk w CROSS JOIN entry a ON a.ref = w.parent
 		WHERE w.room IS NULL OR w.room > 1
 	)
-	SELECT` + entryColumns + `
-	FROM walk w CROSS JOIN entry e ON e.ref = w.ref LEFT JOIN entry p ON p.ref = e.parent
-	ORDER BY w.step DESC`
+	SELECT` + entryColumns + `, w.step
+	FROM walk w CROSS JOIN entry e ON e.ref = w.ref`
 
-// branchRows returns the path to an entry, its root first.
+// branchRows returns the path to an entry, its root first, or [ErrNotFound].
 func (rx *Rx) branchRows(ctx context.Context, leaf Ref) ([]*entryRow, error) {
-	var branch []*entryRow
-	for row, err := range rx.entryRows(ctx, sqlBranch, leaf) {
-		if err != nil {
-			return nil, err
-		}
-		branch = append(branch, row)
+	type walked struct {
+		row  *entryRow
+		step int64
 	}
-	if branch == nil {
+	var walk []walked
+	err := rx.scanRows(ctx, func(rows *sqlx.Rows) error {
+		w := walked{row: new(entryRow)}
+		if err := w.row.scan(rows, &w.step); err != nil {
+			return err
+		}
+		walk = append(walk, w)
+		return nil
+	}, sqlBranch, leaf)
+	if err != nil {
+		return nil, err
+	}
+	if walk == nil {
 		return nil, ErrNotFound
 	}
-	return branch, nil
+	// Rows come in the order of the walk, mostly: SQLite does not promise it.
+	slices.SortFunc(walk, func(a, b walked) int { return int(b.step - a.step) })
+	branch := make([]*entryRow, len(walk))
+	for i, w := range walk {
+		branch[i] = w.row
+	}
+	return branch, rx.linkParents(ctx, branch)
+}
+
+// What an entry says of its parent.
+const sqlParent = `SELECT id, line, part FROM entry WHERE ref = ?1`
+
+// linkParents fills in what the rows of a path say of their parents, which are mostly the
+// rows before them.
+func (rx *Rx) linkParents(ctx context.Context, rows []*entryRow) error {
+	for i, row := range rows {
+		if row.Parent == nil {
+			continue
+		}
+		if i > 0 && rows[i-1].Ref == *row.Parent {
+			parent := rows[i-1]
+			row.ParentID, row.ParentLine, row.ParentPart = parent.ID, &parent.Line, &parent.Part
+			continue
+		}
+		err := rx.tx.QueryRowContext(ctx, sqlParent, *row.Parent).Scan(&row.ParentID, &row.ParentLine, &row.ParentPart)
+		if err != nil {
+			return fmt.Errorf("read the parent of line %d: %w", row.Line, noRows(err, ErrDamaged))
+		}
+	}
+	return nil
 }
 
 // Branch returns the entries from the root to an entry, the root first. In a cycle of
@@ -65,15 +105,15 @@ func (rx *Rx) LatestCompaction(ctx context.Context, leaf Ref) (Entry, error) {
 }
 
 func (rx *Rx) latestCompaction(ctx context.Context, leaf Ref) (*entryRow, error) {
-	row, err := rx.entryRow(ctx, sqlEntry, leaf)
+	path, err := rx.pathRow(ctx, leaf)
 	if err != nil {
 		return nil, err
 	}
-	if row.Depth != nil {
-		if row.Compaction == nil {
+	if path.Depth != nil {
+		if path.Compaction == nil {
 			return nil, ErrNotFound
 		}
-		return rx.entryRow(ctx, sqlEntry, *row.Compaction)
+		return rx.entryRow(ctx, sqlEntry, *path.Compaction)
 	}
 	branch, err := rx.branchRows(ctx, leaf)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -32,7 +33,6 @@ func ChunkHash(data []byte) [HashSize]byte {
 
 // chunkCache keeps the chunk read last: neighbouring lines are mostly read together.
 type chunkCache struct {
-	decoder *zstd.Decoder
 	session Key
 	start   int64
 	data    []byte
@@ -48,20 +48,21 @@ type chunkRow struct {
 	Data  []byte `db:"data"`
 }
 
+// decoder is shared: its DecodeAll may be called by several goroutines at once.
+var decoder = sync.OnceValues(func() (*zstd.Decoder, error) {
+	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(1<<30))
+})
+
 // decode returns the bytes of a chunk, in dst where they fit, and proves them against
 // their hash.
-func (c *chunkCache) decode(row *chunkRow, dst []byte) ([]byte, error) {
+func (row *chunkRow) decode(dst []byte) ([]byte, error) {
 	data := row.Data
 	if row.Codec == CodecZstd {
-		if c.decoder == nil {
-			decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(1<<30))
-			if err != nil {
-				return nil, fmt.Errorf("make decoder: %w", err)
-			}
-			c.decoder = decoder
+		decoder, err := decoder()
+		if err != nil {
+			return nil, fmt.Errorf("make decoder: %w", err)
 		}
-		var err error
-		if data, err = c.decoder.DecodeAll(row.Data, dst[:0]); err != nil {
+		if data, err = decoder.DecodeAll(row.Data, dst[:0]); err != nil {
 			return nil, fmt.Errorf("%w: chunk %d: %w", ErrDamaged, row.Key, err)
 		}
 	}
@@ -88,7 +89,7 @@ func (rx *Rx) chunkAt(ctx context.Context, session Key, offset int64) ([]byte, i
 		return nil, 0, fmt.Errorf("read session #%d at byte %d: %w", session, offset, noRows(err, ErrDamaged))
 	}
 	c.session = 0
-	data, err := c.decode(&row, c.data)
+	data, err := row.decode(c.data)
 	if err != nil {
 		return nil, 0, fmt.Errorf("read session #%d at byte %d: %w", session, offset, err)
 	}

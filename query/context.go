@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/jmoiron/sqlx"
+
 	"pidb/jsonl"
 )
 
@@ -29,10 +31,33 @@ type Message struct {
 	JSON   []byte // as JSON.stringify writes pi's message, mostly an object with a role
 }
 
-// The entries that make the context of a branch, as pi's buildContextEntries, for an
-// entry all of whose ancestors stand before it. The walk goes up to ?2, the first kept
-// row or the compaction, 0 for the root. The compaction ?3 comes first; from what was
-// kept before it, system messages are left out.
+// What the path to an entry gives it, and the first kept row of the latest compaction.
+const sqlPath = `
+	SELECT e.depth, e.compaction, c.kept, e.setting
+	FROM entry e LEFT JOIN entry c ON c.ref = e.compaction
+	WHERE e.ref = ?1 AND e.kind = 'entry'`
+
+// pathRow is a row of sqlPath. Where depth is NULL, some ancestor stands before its
+// parent in the file, and all else is unknown.
+type pathRow struct {
+	Depth      *int64 `db:"depth"`
+	Compaction *Ref   `db:"compaction"`
+	Kept       *Ref   `db:"kept"`
+	Setting    *int64 `db:"setting"`
+}
+
+func (rx *Rx) pathRow(ctx context.Context, leaf Ref) (*pathRow, error) {
+	var row pathRow
+	if err := rx.tx.GetContext(ctx, &row, sqlPath, leaf); err != nil {
+		return nil, noRows(err, ErrNotFound)
+	}
+	return &row, nil
+}
+
+// The entries that make the context of a branch, as pi's buildContextEntries, in no
+// order, for an entry all of whose ancestors stand before it. The walk goes up to ?2, the
+// first kept row or the compaction, 0 for the root. From what was kept before the
+// compaction ?3, system messages are left out.
 const sqlContext = `
 	WITH RECURSIVE walk (ref, parent) AS (
 		SELECT ref, parent FROM entry WHERE ref = ?1
@@ -42,9 +67,8 @@ const sqlContext = `
 		WHERE w.ref > ?2
 	)
 	SELECT` + entryColumns + `
-	FROM walk w CROSS JOIN entry e ON e.ref = w.ref LEFT JOIN entry p ON p.ref = e.parent
-	WHERE e.ref >= ?3 OR e.type IS NOT 'message' OR e.role IS NOT 'system'
-	ORDER BY e.ref <> ?3, e.ref`
+	FROM walk w CROSS JOIN entry e ON e.ref = w.ref
+	WHERE e.ref >= ?3 OR e.type IS NOT 'message' OR e.role IS NOT 'system'`
 
 // ContextEntries returns the entries that make the context of the branch that ends at an
 // entry, in order, those that give no message included: the latest compaction, then what
@@ -63,39 +87,45 @@ func (rx *Rx) ContextEntries(ctx context.Context, leaf Ref) ([]Entry, error) {
 
 // contextRows is the context of a branch before its lines are read.
 type contextRows struct {
-	leaf   *entryRow
+	path   *pathRow
 	rows   []*entryRow
-	branch []*entryRow // the whole of it, where leaf has no depth
+	branch []*entryRow // the whole of it, where path has no depth
 }
 
 func (rx *Rx) contextRows(ctx context.Context, leaf Ref) (*contextRows, error) {
-	row, err := rx.entryRow(ctx, sqlEntry, leaf)
+	path, err := rx.pathRow(ctx, leaf)
 	if err != nil {
 		return nil, err
 	}
-	c := &contextRows{leaf: row}
-	if row.Depth == nil {
+	c := &contextRows{path: path}
+	if path.Depth == nil {
 		if c.branch, err = rx.branchRows(ctx, leaf); err != nil {
 			return nil, err
 		}
 		c.rows = selectContext(c.branch)
 		return c, nil
 	}
-	compaction, stop := deref(row.Compaction), deref(row.Compaction)
-	if compaction != 0 {
-		at, err := rx.entryRow(ctx, sqlEntry, compaction)
-		if err != nil {
-			return nil, fmt.Errorf("read its compaction: %w", err)
-		}
-		if at.Kept != nil {
-			stop = *at.Kept
-		}
+	compaction, stop := deref(path.Compaction), deref(path.Compaction)
+	if path.Kept != nil {
+		stop = *path.Kept
 	}
-	for row, err := range rx.entryRows(ctx, sqlContext, leaf, stop, compaction) {
-		if err != nil {
-			return nil, err
-		}
+	err = rx.scanRows(ctx, func(rows *sqlx.Rows) error {
+		row := new(entryRow)
 		c.rows = append(c.rows, row)
+		return row.scan(rows)
+	}, sqlContext, leaf, stop, compaction)
+	if err != nil {
+		return nil, err
+	}
+	// Every parent stands before its child, so the path is in file order.
+	slices.SortFunc(c.rows, func(a, b *entryRow) int { return int(a.Ref - b.Ref) })
+	if err := rx.linkParents(ctx, c.rows); err != nil {
+		return nil, err
+	}
+	if at := slices.IndexFunc(c.rows, func(row *entryRow) bool { return row.Ref == compaction }); at > 0 {
+		first := c.rows[at]
+		copy(c.rows[1:at+1], c.rows[:at])
+		c.rows[0] = first
 	}
 	return c, nil
 }
@@ -153,7 +183,7 @@ func (rx *Rx) settings(ctx context.Context, c *contextRows) (*Model, string, err
 	if c.branch != nil {
 		return rx.walkSettings(ctx, c.branch)
 	}
-	if c.leaf.Setting == nil {
+	if c.path.Setting == nil {
 		return nil, "off", nil
 	}
 	var row struct {
@@ -162,7 +192,7 @@ func (rx *Rx) settings(ctx context.Context, c *contextRows) (*Model, string, err
 		HasModel bool    `db:"has_model"`
 		Thinking *string `db:"thinking"`
 	}
-	if err := rx.tx.GetContext(ctx, &row, sqlSetting, *c.leaf.Setting); err != nil {
+	if err := rx.tx.GetContext(ctx, &row, sqlSetting, *c.path.Setting); err != nil {
 		return nil, "", fmt.Errorf("read its setting: %w", noRows(err, ErrDamaged))
 	}
 	if !row.HasModel {
@@ -175,7 +205,7 @@ func (rx *Rx) settings(ctx context.Context, c *contextRows) (*Model, string, err
 func (rx *Rx) walkSettings(ctx context.Context, branch []*entryRow) (*Model, string, error) {
 	var model *Model
 	level := "off"
-	var needModel, needLevel = true, true
+	needModel, needLevel := true, true
 	var line lineReader
 	for i := len(branch) - 1; i >= 0 && (needModel || needLevel); i-- {
 		row := branch[i]

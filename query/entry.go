@@ -13,46 +13,53 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// entryRow is a row of the entry table with the row of its parent, as entryColumns lists it.
+// entryRow is a row of the entry table with the row of its parent, as entryColumns and
+// parentColumns list them.
 type entryRow struct {
-	Ref        Ref     `db:"ref"`
-	Line       int64   `db:"line"`
-	Part       int64   `db:"part"`
-	Start      int64   `db:"start"`
-	Size       int64   `db:"size"`
-	Kind       string  `db:"kind"`
-	Type       *string `db:"type"`
-	Role       *string `db:"role"`
-	ID         *string `db:"id"`
-	Parent     *Ref    `db:"parent"`
-	Orphan     *string `db:"orphan"`
-	Top        bool    `db:"top"`
-	Loop       *int64  `db:"loop"`
-	MS         *int64  `db:"ms"`
-	Target     *string `db:"target"`
-	Value      *string `db:"value"`
-	Depth      *int64  `db:"depth"`
-	Compaction *Ref    `db:"compaction"`
-	Kept       *Ref    `db:"kept"`
-	Setting    *int64  `db:"setting"`
-	ParentID   *string `db:"parent_id"`
-	ParentLine *int64  `db:"parent_line"`
-	ParentPart *int64  `db:"parent_part"`
+	Ref        Ref
+	Line       int64
+	Part       int64
+	Start      int64
+	Size       int64
+	Kind       string
+	Type       *string
+	Role       *string
+	ID         *string
+	Parent     *Ref
+	Orphan     *string
+	Top        bool
+	MS         *int64
+	Target     *string
+	Value      *string
+	ParentID   *string
+	ParentLine *int64
+	ParentPart *int64
 }
+
+const (
+	entryColumns = `
+	e.ref, e.line, e.part, e.start, e.size, e.kind, e.type, e.role, e.id, e.parent, e.orphan, e.top, e.ms, e.target, e.value`
+	parentColumns = `, p.id AS parent_id, p.line AS parent_line, p.part AS parent_part`
+)
 
 // scan reads the columns of entryColumns, and then those that more points to. It stands
-// in for sqlx's StructScan, which takes most of the time of a long branch.
+// in for sqlx's StructScan, which would take much of the time of a long branch.
 func (row *entryRow) scan(rows *sqlx.Rows, more ...any) error {
-	return rows.Scan(append([]any{
+	err := rows.Scan(append([]any{
 		&row.Ref, &row.Line, &row.Part, &row.Start, &row.Size, &row.Kind, &row.Type, &row.Role, &row.ID,
-		&row.Parent, &row.Orphan, &row.Top, &row.Loop, &row.MS, &row.Target, &row.Value,
-		&row.Depth, &row.Compaction, &row.Kept, &row.Setting, &row.ParentID, &row.ParentLine, &row.ParentPart,
+		&row.Parent, &row.Orphan, &row.Top, &row.MS, &row.Target, &row.Value,
 	}, more...)...)
+	if err != nil {
+		return fmt.Errorf("scan entry: %w", err)
+	}
+	return nil
 }
 
-const entryColumns = `
-	e.ref, e.line, e.part, e.start, e.size, e.kind, e.type, e.role, e.id, e.parent, e.orphan, e.top, e.loop, e.ms,
-	e.target, e.value, e.depth, e.compaction, e.kept, e.setting, p.id AS parent_id, p.line AS parent_line, p.part AS parent_part`
+// scanWithParent reads the columns of entryColumns and parentColumns, and then those that
+// more points to.
+func (row *entryRow) scanWithParent(rows *sqlx.Rows, more ...any) error {
+	return row.scan(rows, append([]any{&row.ParentID, &row.ParentLine, &row.ParentPart}, more...)...)
+}
 
 // Kind says what a line of a session is.
 type Kind string
@@ -109,32 +116,44 @@ func (row *entryRow) entry() Entry {
 	return e
 }
 
-// entryRows yields the rows of a query that selects entryColumns.
+// scanRows calls scan for each row of a query.
+func (rx *Rx) scanRows(ctx context.Context, scan func(*sqlx.Rows) error, query string, args ...any) error {
+	rows, err := rx.tx.QueryxContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// entryRows yields the rows of a query that selects entryColumns and parentColumns.
 func (rx *Rx) entryRows(ctx context.Context, query string, args ...any) iter.Seq2[*entryRow, error] {
 	return func(yield func(*entryRow, error) bool) {
-		rows, err := rx.tx.QueryxContext(ctx, query, args...)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		defer rows.Close()
-		for rows.Next() {
+		err := rx.scanRows(ctx, func(rows *sqlx.Rows) error {
 			row := new(entryRow)
-			if err := row.scan(rows); err != nil {
-				yield(nil, fmt.Errorf("scan entry: %w", err))
-				return
+			if err := row.scanWithParent(rows); err != nil {
+				return err
 			}
 			if !yield(row, nil) {
-				return
+				return errEnough
 			}
-		}
-		if err := rows.Err(); err != nil {
+			return nil
+		}, query, args...)
+		if err != nil && err != errEnough {
 			yield(nil, err)
 		}
 	}
 }
 
-// entryRow returns the one row of a query that selects entryColumns, or [ErrNotFound].
+// errEnough ends scanRows where the caller wants no more.
+var errEnough = errors.New("enough")
+
+// entryRow returns the first row of such a query, or [ErrNotFound].
 func (rx *Rx) entryRow(ctx context.Context, query string, args ...any) (*entryRow, error) {
 	for row, err := range rx.entryRows(ctx, query, args...) {
 		return row, err
@@ -144,14 +163,14 @@ func (rx *Rx) entryRow(ctx context.Context, query string, args ...any) (*entryRo
 
 // One row by its key.
 const sqlEntry = `
-	SELECT` + entryColumns + `
+	SELECT` + entryColumns + parentColumns + `
 	FROM entry e LEFT JOIN entry p ON p.ref = e.parent
 	WHERE e.ref = ?1`
 
 // The last line with an entry id, as pi's getEntry: a later line with the same id takes
 // its place in the index by id.
 const sqlEntryByID = `
-	SELECT` + entryColumns + `
+	SELECT` + entryColumns + parentColumns + `
 	FROM entry e LEFT JOIN entry p ON p.ref = e.parent
 	WHERE e.id = ?1 AND e.ref >= ?2 AND e.ref < ?3
 	ORDER BY e.ref DESC LIMIT 1`
@@ -227,14 +246,14 @@ type EntriesOptions struct {
 
 // The rows of a session in file order.
 const sqlEntries = `
-	SELECT` + entryColumns + `
+	SELECT` + entryColumns + parentColumns + `
 	FROM entry e LEFT JOIN entry p ON p.ref = e.parent
 	WHERE e.ref >= ?1 AND e.ref < ?2
 	ORDER BY e.ref`
 
 // The rows of a session in file order that are of some types or kinds.
 const sqlEntriesOf = `
-	SELECT` + entryColumns + `
+	SELECT` + entryColumns + parentColumns + `
 	FROM entry e LEFT JOIN entry p ON p.ref = e.parent
 	WHERE e.ref >= ?1 AND e.ref < ?2
 	  AND CASE e.kind WHEN 'entry' THEN e.type ELSE e.kind END IN (SELECT value FROM json_each(?3))
@@ -242,7 +261,7 @@ const sqlEntriesOf = `
 
 // The entries of a session of one type that is not message.
 const sqlEntriesOfType = `
-	SELECT` + entryColumns + `
+	SELECT` + entryColumns + parentColumns + `
 	FROM entry e INDEXED BY entry_type LEFT JOIN entry p ON p.ref = e.parent
 	WHERE e.type = ?3 AND e.type <> 'message' AND e.ref >= ?1 AND e.ref < ?2
 	ORDER BY e.ref`

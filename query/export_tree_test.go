@@ -17,6 +17,8 @@ var Statements = map[string]Statement{
 	"entries of type": {SQL: sqlEntriesOfType, Parameters: 3},
 	"place":           {SQL: sqlPlace, Parameters: 1},
 	"branch":          {SQL: sqlBranch, Parameters: 1},
+	"path":            {SQL: sqlPath, Parameters: 1},
+	"parent":          {SQL: sqlParent, Parameters: 1},
 	"context":         {SQL: sqlContext, Parameters: 3},
 	"setting":         {SQL: sqlSetting, Parameters: 1},
 	"labels":          {SQL: sqlLabels, Parameters: 2},
@@ -26,7 +28,7 @@ var Statements = map[string]Statement{
 	"tree":            {SQL: sqlTree, Parameters: 3},
 	"odd siblings":    {SQL: sqlOddSiblings, Parameters: 2},
 	"form":            {SQL: sqlForm, Parameters: 3},
-	"header":          {SQL: sqlHeader, Parameters: 2},
+	"end":             {SQL: sqlEnd, Parameters: 1},
 	"stats":           {SQL: sqlStats, Parameters: 2, Scans: []string{"u"}},
 	"stats sessions":  {SQL: sqlStatsSessions, Parameters: 2, Scans: []string{"session"}},
 }

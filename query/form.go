@@ -56,25 +56,95 @@ func (rx *Rx) writeBranch(ctx context.Context, leaf Ref, now time.Time, w io.Wri
 		return err
 	}
 	out := bufio.NewWriter(w)
-	out.Write(session.header(now.UnixMilli()))
-	parent := []byte("null")
+	if _, err := out.Write(append(session.header(now.UnixMilli()), '\n')); err != nil {
+		return err
+	}
+	parents := make(map[LineNumber]jsonl.ParentRef, len(branch))
+	parent := jsonl.ParentRef{Null: true}
+	for _, row := range branch {
+		parents[LineNumber{row.Line, row.Part}] = parent
+		parent = jsonl.ParentRef{ID: deref(row.ID)}
+	}
+	old := map[LineNumber][]byte{}
+	if session.Format < jsonl.CurrentVersion {
+		if old, err = rx.migrated(ctx, leaf.Session(), parents); err != nil {
+			return err
+		}
+	}
 	var line lineReader
 	for _, row := range branch {
-		v, err := line.read(ctx, rx, row)
-		if err != nil {
+		at := LineNumber{row.Line, row.Part}
+		text, ok := old[at]
+		if !ok {
+			v, err := line.read(ctx, rx, row)
+			if err != nil {
+				return err
+			}
+			parent := parents[at]
+			text = jsonl.NewObject(v).AppendNormal(nil, &jsonl.NormalOptions{Parent: &parent})
+		}
+		if _, err := out.Write(append(text, '\n')); err != nil {
 			return err
 		}
-		text := session.normal(row, v)
-		out.Write(replaceMember(text, "parentId", parent))
-		if err := out.WriteByte('\n'); err != nil {
-			return err
-		}
-		parent = jsonl.AppendKey(nil, deref(row.ID))
 	}
 	return out.Flush()
 }
 
-// header returns a new header line for the session.
+// migrated returns entries of a session of an old version in normal form, with the given
+// parents. What they become depends on the lines before them, so all are read.
+func (rx *Rx) migrated(ctx context.Context, session Key, parents map[LineNumber]jsonl.ParentRef) (map[LineNumber][]byte, error) {
+	texts := make(map[LineNumber][]byte, len(parents))
+	d := jsonl.NewDecoder(&sessionReader{ctx: ctx, rx: rx, session: session}, nil)
+	for {
+		rec, err := d.Next()
+		if errors.Is(err, io.EOF) {
+			return texts, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, object := range rec.Entries() {
+			at := LineNumber{int64(rec.Line.Number), int64(object.Part)}
+			if parent, ok := parents[at]; ok {
+				texts[at] = object.AppendNormal(nil, &jsonl.NormalOptions{Parent: &parent})
+			}
+		}
+	}
+}
+
+// sessionReader reads the file of a session. It lives no longer than the call that made
+// it, and so may keep its context.
+type sessionReader struct {
+	ctx     context.Context
+	rx      *Rx
+	session Key
+	offset  int64
+	end     int64 // 0: not known yet
+}
+
+// Where the file of a session ends.
+const sqlEnd = `SELECT bytes FROM session WHERE key = ?1`
+
+func (r *sessionReader) Read(p []byte) (int, error) {
+	if r.end == 0 {
+		if err := r.rx.tx.GetContext(r.ctx, &r.end, sqlEnd, r.session); err != nil {
+			return 0, noRows(err, ErrNotFound)
+		}
+	}
+	if r.offset >= r.end {
+		return 0, io.EOF
+	}
+	data, start, err := r.rx.chunkAt(r.ctx, r.session, r.offset)
+	if err != nil {
+		return 0, err
+	}
+	data = data[r.offset-start:]
+	n := copy(p, data[:min(int64(len(data)), r.end-r.offset)])
+	r.offset += int64(n)
+	return n, nil
+}
+
+// header returns a new header for the session.
 func (session *formRow) header(ms int64) []byte {
 	b := fmt.Appendf(nil, `{"type":"session","version":%d,"id":`, jsonl.CurrentVersion)
 	b = jsonl.AppendQuoted(b, session.ID)
@@ -83,7 +153,7 @@ func (session *formRow) header(ms int64) []byte {
 	if session.CWD != nil {
 		b = jsonl.AppendQuoted(append(b, `,"cwd":`...), *session.CWD)
 	}
-	return append(b, "}\n"...)
+	return append(b, '}')
 }
 
 // WriteNormalized writes a session as pi would rewrite it: as version 3, every JSON value
@@ -98,95 +168,68 @@ func (rx *Rx) WriteNormalized(ctx context.Context, session Key, w io.Writer) err
 	return nil
 }
 
-// The header of a session that has one: the first line like one.
-const sqlHeader = `
-	SELECT` + entryColumns + `
-	FROM entry e INDEXED BY entry_kind LEFT JOIN entry p ON p.ref = e.parent
-	WHERE e.kind = 'session' AND e.kind <> 'entry' AND e.ref >= ?1 AND e.ref < ?2
-	ORDER BY e.ref LIMIT 1`
-
 func (rx *Rx) writeNormalized(ctx context.Context, key Key, w io.Writer) error {
 	session, err := rx.formRow(ctx, key)
 	if err != nil {
 		return err
 	}
-	first, end := key.refRange()
 	out := bufio.NewWriter(w)
-	var line lineReader
-	write := func(row *entryRow) error {
-		v, err := line.read(ctx, rx, row)
-		if err != nil {
+	d := jsonl.NewDecoder(&sessionReader{ctx: ctx, rx: rx, session: key}, nil)
+	var buf []byte
+	write := func(object jsonl.Object) error {
+		buf = append(object.AppendNormal(buf[:0], nil), '\n')
+		_, err := out.Write(buf)
+		return err
+	}
+	for first := true; ; first = false {
+		rec, err := d.Next()
+		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		// pi drops a line whose value JavaScript takes for false.
-		if !v.Truthy() {
-			return nil
+		if first {
+			text, headerErr := session.normalHeader(d)
+			if headerErr != nil {
+				return headerErr
+			}
+			if _, err := out.Write(append(text, '\n')); err != nil {
+				return err
+			}
 		}
-		out.Write(session.normal(row, v))
-		return out.WriteByte('\n')
+		if err != nil {
+			return out.Flush()
+		}
+		// pi drops a line whose value JavaScript takes for false.
+		if rec.Kind == jsonl.LineJSON && rec.Whole.Value.Truthy() {
+			if err := write(rec.Whole); err != nil {
+				return err
+			}
+		}
+		for _, object := range rec.Entries() {
+			if err := write(object); err != nil {
+				return err
+			}
+		}
 	}
-	var header Ref = -1
-	if session.Headerless {
+}
+
+// normalHeader returns the header of a session in normal form, or a new one where it has
+// none.
+func (session *formRow) normalHeader(d *jsonl.Decoder) ([]byte, error) {
+	header, ok := d.Header()
+	if !ok {
 		ms := deref(session.FirstMS)
 		if session.CreatedMS != nil {
 			ms = *session.CreatedMS
 		}
-		out.Write(session.header(ms))
-	} else {
-		row, err := rx.entryRow(ctx, sqlHeader, first, end)
-		if errors.Is(err, ErrNotFound) {
-			return fmt.Errorf("%w: no header", ErrDamaged)
-		}
-		if err != nil {
-			return err
-		}
-		header = row.Ref
-		if err := write(row); err != nil {
-			return err
-		}
+		return session.header(ms), nil
 	}
-	for row, err := range rx.entryRows(ctx, sqlEntries, first, end) {
-		if err != nil {
-			return err
-		}
-		if row.Ref == header || row.Kind == string(KindBlank) || row.Kind == string(KindMalformed) {
-			continue
-		}
-		if err := write(row); err != nil {
-			return err
-		}
+	var doc jsonl.Doc
+	if err := doc.Parse(header.Raw); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	return out.Flush()
-}
-
-// normal returns a JSON value of the session as pi rewrites it: migrated to version 3,
-// in normal form.
-func (session *formRow) normal(row *entryRow, v jsonl.Value) []byte {
-	text := v.AppendNormal(nil)
-	if session.Format >= jsonl.CurrentVersion || v.Kind() != jsonl.KindObject {
-		return text
+	text := doc.Root().AppendNormal(nil)
+	if header.Version < jsonl.CurrentVersion {
+		text = replaceMember(text, "version", fmt.Append(nil, jsonl.CurrentVersion))
 	}
-	if v.Get("type").IsString("session") {
-		return replaceMember(text, "version", fmt.Append(nil, jsonl.CurrentVersion))
-	}
-	if session.Format < 2 {
-		text = replaceMember(text, "id", jsonl.AppendKey(nil, deref(row.ID)))
-		parent := []byte("null")
-		if row.Parent != nil {
-			parent = jsonl.AppendKey(nil, deref(row.ParentID))
-		}
-		text = replaceMember(text, "parentId", parent)
-		if v.Get("type").IsString("compaction") && v.Get("firstKeptEntryIndex").Kind() == jsonl.KindNumber {
-			if kept := deref(row.Target); kept != "" {
-				text = replaceMember(text, "firstKeptEntryId", jsonl.AppendKey(nil, kept))
-			}
-			text = replaceMember(text, "firstKeptEntryIndex", nil)
-		}
-	}
-	if v.Get("type").IsString("message") {
-		if message := v.Get("message"); message.Get("role").IsString("hookMessage") {
-			text = replaceMember(text, "message", replaceMember(message.AppendNormal(nil), "role", []byte(`"custom"`)))
-		}
-	}
-	return text
+	return text, nil
 }

@@ -143,7 +143,8 @@ func (rx *Rx) named(ctx context.Context, part string) (string, error) {
 	err := each(ctx, rx, func(row *struct {
 		Key  Key    `db:"key"`
 		Name string `db:"name"`
-	}) error {
+	},
+	) error {
 		if strings.Contains(strings.ToLower(row.Name), part) {
 			keys = append(keys, row.Key)
 		}

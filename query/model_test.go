@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"slices"
 	"testing"
 
@@ -230,7 +231,7 @@ func (row *modelRow) messages() []any {
 		if message["content"] != nil {
 			return []any{message}
 		}
-		message = copied(message)
+		message = maps.Clone(message)
 		switch message["role"] {
 		case "system":
 			message["content"] = ""
@@ -264,7 +265,7 @@ func edited(message, replacement any) any {
 	if !ok {
 		return message
 	}
-	object = copied(object)
+	object = maps.Clone(object)
 	var content any = absent{}
 	if r, ok := replacement.(map[string]any); ok {
 		if c, ok := r["content"]; ok {
@@ -280,20 +281,12 @@ func edited(message, replacement any) any {
 	default:
 		return message
 	}
-	if content == (any)(absent{}) {
+	if content == any(absent{}) {
 		delete(object, "content")
 	} else {
 		object["content"] = content
 	}
 	return object
-}
-
-func copied(object map[string]any) map[string]any {
-	c := make(map[string]any, len(object))
-	for key, value := range object {
-		c[key] = value
-	}
-	return c
 }
 
 func truthy(v any) bool {

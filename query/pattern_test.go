@@ -84,7 +84,7 @@ func randomText(r *rand.Rand, n int) string {
 func TestPatternIsComplete(t *testing.T) {
 	db := openFTS(t)
 	r := rand.New(rand.NewPCG(1, 2))
-	rounds := 1500
+	const rounds = 400
 	narrowed, passed := 0, 0
 	for range rounds {
 		exec(t, db, `INSERT INTO t(t) VALUES('delete-all')`)
@@ -113,7 +113,7 @@ func TestPatternIsComplete(t *testing.T) {
 			{query.Substring, part},
 			{query.Regexp, quoted},
 			{query.Regexp, "(?i)" + quoted},
-			{query.Regexp, "(?i)" + strings.ToUpper(quoted[:0]) + regexp.QuoteMeta(strings.ToUpper(part))},
+			{query.Regexp, "(?i)" + regexp.QuoteMeta(strings.ToUpper(part))},
 			{query.Regexp, "(" + quoted + ")+.?"},
 			{query.Regexp, quoted + "|x"},
 		} {

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -34,26 +35,8 @@ type hitRow struct {
 
 const hitColumns = `e.ref, e.line, e.part, e.start, e.size, e.type, e.role, e.id, e.ms, e.digest, e.value`
 
-// hitRows yields the rows of a query that selects hitColumns.
-func (rx *Rx) hitRows(ctx context.Context, query string, args ...any) iter.Seq2[*hitRow, error] {
-	return func(yield func(*hitRow, error) bool) {
-		rows, err := rx.tx.QueryContext(ctx, query, args...)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		defer rows.Close()
-		for rows.Next() {
-			row := new(hitRow)
-			err := rows.Scan(&row.Ref, &row.Line, &row.Part, &row.Start, &row.Size, &row.Type, &row.Role, &row.ID, &row.MS, &row.Digest, &row.Value)
-			if !yield(row, err) || err != nil {
-				return
-			}
-		}
-		if err := rows.Err(); err != nil {
-			yield(nil, err)
-		}
-	}
+func (row *hitRow) scan(rows interface{ Scan(...any) error }) error {
+	return rows.Scan(&row.Ref, &row.Line, &row.Part, &row.Start, &row.Size, &row.Type, &row.Role, &row.ID, &row.MS, &row.Digest, &row.Value)
 }
 
 // Mode says how a query is read.
@@ -118,6 +101,7 @@ type SearchResult struct {
 	Capped  bool     // so many entries answer that only the newest were ranked
 	Scanned bool     // no whole word of the pattern narrowed the search: all text was read
 	Damaged int      // entries whose bytes the archive no longer holds: they could not be looked at
+	Behind  int      // sessions of which the index lacks lines yet: there words may be missed
 }
 
 // Search returns the best hits for a query.
@@ -136,14 +120,21 @@ func (rx *Rx) Search(ctx context.Context, query string, opts *SearchOptions) (*S
 	if opts == nil {
 		opts = &SearchOptions{}
 	}
-	s := &search{rx: rx, opts: opts, limit: opts.Limit, result: &SearchResult{Hits: []Hit{}}, seen: map[entryKey]bool{}, sessions: map[Key]*Session{}}
+	s := &search{rx: rx, opts: opts, limit: opts.Limit, result: &SearchResult{Hits: []Hit{}}, seen: map[entryKey]bool{}}
 	if s.limit <= 0 {
 		s.limit = DefaultSearchLimit
 	}
 	if opts.All {
 		s.limit = math.MaxInt
 	}
-	if err := s.run(ctx, query); err != nil {
+	err := s.prepare(ctx)
+	if err == nil {
+		err = s.run(ctx, query)
+	}
+	if err == nil {
+		err = s.addSessions(ctx)
+	}
+	if err = errors.Join(err, s.close()); err != nil {
 		return nil, fmt.Errorf("search %q: %w", query, err)
 	}
 	return s.result, nil
@@ -151,15 +142,18 @@ func (rx *Rx) Search(ctx context.Context, query string, opts *SearchOptions) (*S
 
 // search is one search under way.
 type search struct {
-	rx       *Rx
-	opts     *SearchOptions
-	limit    int
-	result   *SearchResult
-	find     marker
-	words    marker // finds the words of phrases one by one
-	seen     map[entryKey]bool
-	sessions map[Key]*Session
-	text     lineText
+	rx     *Rx
+	opts   *SearchOptions
+	limit  int
+	result *SearchResult
+	find   marker
+	words  marker // finds the words of phrases one by one
+	seen   map[entryKey]bool
+	text   lineText
+
+	// Statements that run for each hit.
+	row    *sql.Stmt // an entry
+	copies *sql.Stmt // entries that are the same
 }
 
 // entryKey is what makes entries of different sessions the same.
@@ -180,6 +174,11 @@ func (s *search) run(ctx context.Context, query string) error {
 			return err
 		}
 		return s.runPattern(ctx, p)
+	}
+	switch s.opts.Sort {
+	case "", SortRelevance, SortRecent:
+	default:
+		return fmt.Errorf("unknown order %q", s.opts.Sort)
 	}
 	switch mode {
 	case Words:
@@ -340,6 +339,11 @@ func (s *search) runWords(ctx context.Context, expr string) error {
 		first, end := s.opts.Session.refRange()
 		where.add(`f.rowid >= ? AND f.rowid < ?`, first, end)
 	}
+	behind, err := s.behind(ctx)
+	if err != nil {
+		return err
+	}
+	s.result.Behind = len(behind)
 	window := rankCap
 	if s.opts.All {
 		window = math.MaxInt32
@@ -369,9 +373,9 @@ func (s *search) runWords(ctx context.Context, expr string) error {
 			s.result.Capped = s.result.Capped || len(list) == window
 		}
 		for _, c := range list {
-			row, err := s.row(ctx, c.Ref)
-			if err != nil {
-				return err
+			row := new(hitRow)
+			if err := row.scan(s.row.QueryRowContext(ctx, c.Ref)); err != nil {
+				return noRows(err, ErrDamaged)
 			}
 			if full, err := s.add(ctx, row, 0-c.Score); full || err != nil {
 				return err
@@ -383,11 +387,20 @@ func (s *search) runWords(ctx context.Context, expr string) error {
 	}
 }
 
-func (s *search) row(ctx context.Context, ref Ref) (*hitRow, error) {
-	for row, err := range s.rx.hitRows(ctx, `SELECT `+hitColumns+` FROM entry e WHERE e.ref = ?`, ref) {
-		return row, err
+// behind returns the sessions of which the index lacks lines.
+func (s *search) behind(ctx context.Context) (map[Key]bool, error) {
+	// Sessions that have not changed since the watermark are whole in the index.
+	var keys []Key
+	err := s.rx.tx.SelectContext(ctx, &keys, `
+		SELECT s.key
+		FROM archive a CROSS JOIN session s LEFT JOIN idx.indexed i ON i.session = s.key
+		WHERE s.change > coalesce((SELECT w.change FROM idx.watermark w WHERE w.uuid = a.uuid), -1)
+		  AND s.rows > 0 AND (i.nonce IS NOT s.nonce OR i.rows < s.rows)`)
+	set := map[Key]bool{}
+	for _, key := range keys {
+		set[key] = true
 	}
-	return nil, ErrDamaged
+	return set, err
 }
 
 // runPattern looks at the entries whose text matches a pattern.
@@ -410,6 +423,10 @@ func (s *search) runPattern(ctx context.Context, p *pattern) error {
 		}
 		return nil
 	}
+	behind, err := s.behind(ctx)
+	if err != nil {
+		return err
+	}
 	candidates := map[Key][]Ref{}
 	first, end := MakeRef(0, 0), Ref(math.MaxInt64)
 	if s.opts.Session != 0 {
@@ -423,7 +440,11 @@ func (s *search) runPattern(ctx context.Context, p *pattern) error {
 		return err
 	}
 	for _, key := range keys {
-		if refs := candidates[key]; len(refs) > 0 {
+		refs := candidates[key]
+		if behind[key] {
+			refs = nil
+		}
+		if len(refs) > 0 || behind[key] {
 			if full, err := s.scan(ctx, p, key, refs); full || err != nil {
 				return err
 			}
@@ -446,12 +467,18 @@ func (s *search) scan(ctx context.Context, p *pattern, session Key, refs []Ref) 
 	first, end := session.refRange()
 	var found []*hitRow
 	// Lines are read in file order: neighbours are in one chunk.
-	for row, err := range s.rx.hitRows(ctx, `
+	rows, err := s.rx.tx.QueryContext(ctx, `
 		SELECT `+hitColumns+`
 		FROM entry e CROSS JOIN session s
 		WHERE e.ref >= ? AND e.ref < ? AND s.key = ? AND e.kind = 'entry' AND e.type IS NOT 'custom'`+where.and()+`
-		ORDER BY e.ref`, slices.Concat([]any{first, end, session}, where.args)...) {
-		if err != nil {
+		ORDER BY e.ref`, slices.Concat([]any{first, end, session}, where.args)...)
+	if err != nil {
+		return false, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		row := new(hitRow)
+		if err := row.scan(rows); err != nil {
 			return false, err
 		}
 		segments, err := s.text.read(ctx, s.rx, row, p.canMatch)
@@ -468,6 +495,9 @@ func (s *search) scan(ctx context.Context, p *pattern, session Key, refs []Ref) 
 				break
 			}
 		}
+	}
+	if err := rows.Err(); err != nil {
+		return false, err
 	}
 	for _, row := range slices.Backward(found) {
 		if full, err := s.add(ctx, row, 0); full || err != nil {
@@ -517,7 +547,8 @@ func (s *search) add(ctx context.Context, row *hitRow, score float64) (full bool
 }
 
 // describe sets the snippet of a hit and the tool that it is of. It returns false where
-// tools are asked for and no match is in what one of them got or gave.
+// no word that is asked for is in the text: the index had it of a session that is no
+// more, or only what tools got and gave is asked for.
 func (s *search) describe(hit *Hit, row *hitRow, segments []jsonl.Segment) bool {
 	best, score := -1, [2]int{}
 	var marks []mark
@@ -539,7 +570,7 @@ func (s *search) describe(hit *Hit, row *hitRow, segments []jsonl.Segment) bool 
 			}
 		}
 	}
-	if s.onlyCalls(row) && score[0] == 0 {
+	if s.words != nil && score[0] == 0 {
 		return false
 	}
 	if best >= 0 {
@@ -552,47 +583,80 @@ func (s *search) describe(hit *Hit, row *hitRow, segments []jsonl.Segment) bool 
 	return true
 }
 
+// prepare makes ready what runs for each hit.
+func (s *search) prepare(ctx context.Context) error {
+	var err error
+	if s.row, err = s.rx.tx.PrepareContext(ctx, `SELECT `+hitColumns+` FROM entry e WHERE e.ref = ?`); err != nil {
+		return err
+	}
+	s.copies, err = s.rx.tx.PrepareContext(ctx, `
+		SELECT e.ref, e.line, e.part, coalesce(TRUE`+s.sessionFilter().and()+`, FALSE)
+		FROM entry e CROSS JOIN session s
+		WHERE e.id = ? AND e.ms IS ? AND e.digest = ? AND s.key = e.ref >> 26 AND (s.state <> 'superseded' OR s.key = ?)
+		ORDER BY s.state = 'live' DESC, s.created_ms IS NULL, s.created_ms, s.key, e.ref DESC`)
+	return err
+}
+
+func (s *search) close() error {
+	var errs []error
+	for _, stmt := range []*sql.Stmt{s.row, s.copies} {
+		if stmt != nil {
+			errs = append(errs, stmt.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // place counts the copies of a hit in other sessions, and moves the hit to the one that
 // is to stand for all: of those that the search looks at the live one that was created
 // first; in it the last line.
 func (s *search) place(ctx context.Context, hit *Hit, row *hitRow) error {
-	if row.ID != nil && row.Digest != nil {
-		where := s.sessionFilter()
-		others := map[Key]bool{}
-		chosen := false
-		err := each(ctx, s.rx, func(row *struct {
-			Ref    Ref   `db:"ref"`
-			Line   int64 `db:"line"`
-			Part   int64 `db:"part"`
-			Wanted bool  `db:"wanted"`
-		}) error {
-			if !chosen && row.Wanted {
-				hit.Ref, hit.Line, chosen = row.Ref, LineNumber{row.Line, row.Part}, true
-			}
-			others[row.Ref.Session()] = true
-			return nil
-		}, `
-			SELECT e.ref, e.line, e.part, coalesce(TRUE`+where.and()+`, FALSE) AS wanted
-			FROM entry e CROSS JOIN session s
-			WHERE e.id = ? AND e.ms IS ? AND e.digest = ? AND s.key = e.ref >> 26 AND (s.state <> 'superseded' OR s.key = ?)
-			ORDER BY s.state = 'live' DESC, s.created_ms IS NULL, s.created_ms, s.key, e.ref DESC`,
-			slices.Concat(where.args, []any{*row.ID, row.MS, *row.Digest, s.opts.Session})...)
-		if err != nil {
+	if row.ID == nil || row.Digest == nil {
+		return nil
+	}
+	rows, err := s.copies.QueryContext(ctx, slices.Concat(s.sessionFilter().args, []any{*row.ID, row.MS, *row.Digest, s.opts.Session})...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	others := map[Key]bool{}
+	chosen := false
+	for rows.Next() {
+		var ref Ref
+		var line LineNumber
+		var wanted bool
+		if err := rows.Scan(&ref, &line.Line, &line.Part, &wanted); err != nil {
 			return err
 		}
-		delete(others, hit.Ref.Session())
-		hit.Copies = len(others)
-	}
-	key := hit.Ref.Session()
-	if s.sessions[key] == nil {
-		session, err := s.rx.Session(ctx, key)
-		if err != nil {
-			return err
+		if wanted && !chosen {
+			hit.Ref, hit.Line, chosen = ref, line, true
 		}
-		s.sessions[key] = &session
+		others[ref.Session()] = true
 	}
-	hit.Session = *s.sessions[key]
-	return nil
+	delete(others, hit.Ref.Session())
+	hit.Copies = len(others)
+	return rows.Err()
+}
+
+// addSessions gives the hits the sessions that they are in.
+func (s *search) addSessions(ctx context.Context) error {
+	sessions := map[Key]Session{}
+	for i := range s.result.Hits {
+		sessions[s.result.Hits[i].Ref.Session()] = Session{}
+	}
+	keys, err := json.Marshal(slices.Collect(maps.Keys(sessions)))
+	if err != nil {
+		return err
+	}
+	err = each(ctx, s.rx, func(row *sessionRow) error {
+		sessions[row.Key] = row.session()
+		return nil
+	}, `SELECT `+sessionColumns+` FROM `+sessionTables+` WHERE s.key IN (SELECT value FROM json_each(?))`, string(keys))
+	for i := range s.result.Hits {
+		hit := &s.result.Hits[i]
+		hit.Session = sessions[hit.Ref.Session()]
+	}
+	return err
 }
 
 // lineText reads the text of entries. What it returns is valid until the next call.

@@ -105,6 +105,9 @@ func TestUnicode61(t *testing.T) {
 	const run = 0x400
 	var texts []string
 	for first := rune(0); first <= unicode.MaxRune; first += run {
+		if first >= 0x20000 && first%0x10000 != 0 {
+			continue // all alike
+		}
 		var text []byte
 		for r := first; r < first+run; r++ {
 			if utf8.ValidRune(r) && r > 0 {
@@ -117,7 +120,7 @@ func TestUnicode61(t *testing.T) {
 	}
 	for i, want := range ftsTokens(t, db, texts...) {
 		if got := words(texts[i]); !slices.Equal(got, want) {
-			t.Errorf("characters from U+%04X: tokens differ from those of SQLite; run with -update and raise migrations.IndexVersion", i*run)
+			t.Errorf("tokens differ from those of SQLite in run %d of %d characters; run with -update and raise migrations.IndexVersion", i, run)
 		}
 	}
 }

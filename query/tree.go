@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/jmoiron/sqlx"
 )
 
 // The entries whose parent is a given row, in file order, as pi's getChildren.
 const sqlChildren = `
-	SELECT` + entryColumns + `
+	SELECT` + entryColumns + parentColumns + `
 	FROM entry e LEFT JOIN entry p ON p.ref = e.parent
 	WHERE e.parent = ?1
 	ORDER BY e.ref`
@@ -49,7 +51,7 @@ const sqlTips = `
 		FROM own o CROSS JOIN entry a ON a.ref = o.parent
 		WHERE NOT EXISTS (SELECT 1 FROM entry c WHERE c.parent = a.ref AND c.ref <> o.ref)
 	)
-	SELECT` + entryColumns + `, t.activity, t.own
+	SELECT` + entryColumns + parentColumns + `, t.activity, t.own
 	FROM (SELECT tip, max(ms) AS activity, count(*) AS own FROM own GROUP BY tip) t
 	CROSS JOIN entry e ON e.ref = t.tip LEFT JOIN entry p ON p.ref = e.parent
 	ORDER BY e.ref`
@@ -65,26 +67,22 @@ func (rx *Rx) Tips(ctx context.Context, session Key) ([]Tip, error) {
 
 func (rx *Rx) tips(ctx context.Context, session Key) ([]Tip, error) {
 	first, end := session.refRange()
-	rows, err := rx.tx.QueryxContext(ctx, sqlTips, first, end)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	var tips []Tip
-	for rows.Next() {
+	err := rx.scanRows(ctx, func(rows *sqlx.Rows) error {
 		var row entryRow
 		var activity *int64
-		var own int64
-		if err := row.scan(rows, &activity, &own); err != nil {
-			return nil, err
+		var tip Tip
+		if err := row.scanWithParent(rows, &activity, &tip.Own); err != nil {
+			return err
 		}
-		tip := Tip{Entry: row.entry(), Own: own}
+		tip.Entry = row.entry()
 		if activity != nil {
 			tip.Activity = time.UnixMilli(*activity).UTC()
 		}
 		tips = append(tips, tip)
-	}
-	return tips, rows.Err()
+		return nil
+	}, sqlTips, first, end)
+	return tips, err
 }
 
 // Node is an entry in the tree of its session.
@@ -110,7 +108,7 @@ const sqlTree = `
 		FROM node n CROSS JOIN entry c ON c.parent = n.ref AND c.top = 0 LEFT JOIN odd o ON o.ref = c.ref
 		ORDER BY 2 DESC, 3, 1
 	)
-	SELECT` + entryColumns + `, n.depth, NOT EXISTS (SELECT 1 FROM entry c WHERE c.parent = e.ref) AS tip
+	SELECT` + entryColumns + parentColumns + `, n.depth, NOT EXISTS (SELECT 1 FROM entry c WHERE c.parent = e.ref) AS tip
 	FROM node n CROSS JOIN entry e ON e.ref = n.ref LEFT JOIN entry p ON p.ref = e.parent`
 
 // Tree yields the entries of a session in pre-order: roots in file order, the children
@@ -143,23 +141,22 @@ func (rx *Rx) tree(ctx context.Context, session Key, yield func(Node) bool) erro
 		return err
 	}
 	first, end := session.refRange()
-	rows, err := rx.tx.QueryxContext(ctx, sqlTree, first, end, odd)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = rx.scanRows(ctx, func(rows *sqlx.Rows) error {
 		var row entryRow
 		var n Node
-		if err := row.scan(rows, &n.Depth, &n.Tip); err != nil {
+		if err := row.scanWithParent(rows, &n.Depth, &n.Tip); err != nil {
 			return err
 		}
 		n.Entry, n.Label = row.entry(), text[row.Ref]
 		if !yield(n) {
-			return nil
+			return errEnough
 		}
+		return nil
+	}, sqlTree, first, end, odd)
+	if err == errEnough {
+		return nil
 	}
-	return rows.Err()
+	return err
 }
 
 // sibling is a row of sqlOddSiblings.

@@ -91,7 +91,7 @@ func (a *Archive) open(ctx context.Context, opts *OpenOptions) error {
 	}
 	var err error
 	if a.write, err = openDB(a.path, "", 1, url.Values{
-		"_pragma": {"page_size=" + pageSize, "cache_size=-65536", "temp_store=MEMORY", "journal_size_limit=67108864"},
+		"_pragma": {"page_size=" + pageSize, "cache_size=-32768", "temp_store=MEMORY", "journal_size_limit=67108864"},
 		"_txlock": {"immediate"}, "_synchronous": {synchronous},
 	}); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (a *Archive) open(ctx context.Context, opts *OpenOptions) error {
 		return err
 	}
 	a.read, err = openDB(a.path, a.IndexPath(), 4, url.Values{
-		"_pragma": {"cache_size=-32768", "temp_store=MEMORY", "mmap_size=268435456"}, "_query_only": {"1"},
+		"_pragma": {"cache_size=-16384", "temp_store=MEMORY"}, "_query_only": {"1"},
 	})
 	return err
 }

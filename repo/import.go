@@ -219,6 +219,8 @@ func (im *importer) plan(ctx context.Context, s *scan) ([]*job, *changes, error)
 		}
 		jobs = append(jobs, &job{found: f, name: f.path, source: source, open: openFile(f.path), readAt: readAt, explicit: explicit})
 	}
+	// Oldest first: keys grow with time, and a search that ranks only the newest hits takes those with the greatest.
+	slices.SortStableFunc(jobs, func(a, b *job) int { return cmp.Compare(a.stat.MtimeNS, b.stat.MtimeNS) })
 	for path, source := range known {
 		if seen[path] || source.State == "deleted" || source.State == "missing" || !gone(s, path) {
 			continue

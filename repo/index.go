@@ -417,7 +417,7 @@ const (
 // columnOf says in which column of the index a segment is found.
 func columnOf(kind jsonl.SegmentKind) int {
 	switch kind {
-	case jsonl.SegUser, jsonl.SegAssistant, jsonl.SegSummary, jsonl.SegCustom, jsonl.SegLabel:
+	case jsonl.SegUser, jsonl.SegAssistant, jsonl.SegError, jsonl.SegSummary, jsonl.SegCustom, jsonl.SegLabel:
 		return columnTalk
 	case jsonl.SegName:
 		return columnName
