@@ -131,8 +131,9 @@ var invariants = []struct{ rule, query string }{
 }
 
 // Rebuild makes all derived data anew from the lines: rows, trees, listing fields, and
-// the search index. Lines, sources and leaves that were moved stay. progress, if any,
-// is told the sessions done and to be done.
+// the search index. Lines, sources and leaves that were moved stay. A session whose
+// bytes are damaged stays as it is and is named by the error, which wraps [ErrDamaged];
+// the others are done. progress, if any, is told the sessions done and to be done.
 func (a *Archive) Rebuild(ctx context.Context, progress func(done, total int)) error {
 	var keys []query.Key
 	err := a.view(ctx, func(rx *reading) error {
@@ -141,12 +142,17 @@ func (a *Archive) Rebuild(ctx context.Context, progress func(done, total int)) e
 	if err != nil {
 		return fmt.Errorf("rebuild: %w", mapError(err))
 	}
+	var damaged []error
 	for i, key := range keys {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if err := a.rebuild(ctx, key); err != nil {
-			return fmt.Errorf("rebuild session #%d: %w", key, err)
+			err = fmt.Errorf("rebuild session #%d: %w", key, err)
+			if !errors.Is(err, ErrDamaged) {
+				return err
+			}
+			damaged = append(damaged, err)
 		}
 		if progress != nil {
 			progress(i+1, len(keys))
@@ -157,7 +163,7 @@ func (a *Archive) Rebuild(ctx context.Context, progress func(done, total int)) e
 			return fmt.Errorf("rebuild index: %w", mapError(err))
 		}
 	}
-	return a.UpdateIndex(ctx, nil)
+	return errors.Join(append(damaged, a.UpdateIndex(ctx, nil))...)
 }
 
 // rebuild makes the rows of a session anew from its bytes.

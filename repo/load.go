@@ -122,14 +122,24 @@ func (l *loader) load(ctx context.Context, j *job) error {
 }
 
 // sourceError is a fault of a file that is being read.
-type sourceError struct{ problem Problem }
+type sourceError struct {
+	problem Problem
+	cause   error // nil: the problem says all
+}
 
 func (e *sourceError) Error() string {
 	return fmt.Sprintf("%s: %s", e.problem.Path, e.problem.Detail)
 }
 
+func (e *sourceError) Unwrap() error { return e.cause }
+
 func (j *job) fault(code ProblemCode, detail string) error {
-	return &sourceError{Problem{Path: j.name, Code: code, Detail: detail}}
+	return &sourceError{problem: Problem{Path: j.name, Code: code, Detail: detail}}
+}
+
+// unreadable is the fault of a file that could not be read.
+func (j *job) unreadable(err error) error {
+	return &sourceError{Problem{Path: j.name, Code: CodeUnreadable, Detail: reason(err)}, err}
 }
 
 func (l *loader) tryLoad(ctx context.Context, j *job) error {
@@ -141,7 +151,7 @@ func (l *loader) tryLoad(ctx context.Context, j *job) error {
 	}
 	file, err := j.open()
 	if err != nil {
-		return j.fault(CodeUnreadable, reason(err))
+		return j.unreadable(err)
 	}
 	defer file.Close()
 	sum, err := unmarshalHash(j.session.SHA256)
@@ -193,14 +203,14 @@ func (l *loader) readFault(ctx context.Context, j *job, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return j.fault(CodeUnreadable, reason(err))
+	return j.unreadable(err)
 }
 
 // loadWhole reads a file from its first byte.
 func (l *loader) loadWhole(ctx context.Context, j *job, act action) error {
 	file, err := j.open()
 	if err != nil {
-		return j.fault(CodeUnreadable, reason(err))
+		return j.unreadable(err)
 	}
 	defer file.Close()
 	decoder := l.decoder
@@ -252,7 +262,7 @@ func (l *loader) loadWhole(ctx context.Context, j *job, act action) error {
 func (l *loader) qualifies(ctx context.Context, j *job) (bool, error) {
 	file, err := j.open()
 	if err != nil {
-		return false, j.fault(CodeUnreadable, reason(err))
+		return false, j.unreadable(err)
 	}
 	defer file.Close()
 	decoder := jsonl.NewDecoder(contextReader{ctx, file}, nil)
@@ -390,7 +400,7 @@ func (f *fill) fault(err error) error {
 	if errors.Is(err, jsonl.ErrUnsupportedFormat) {
 		return f.job.fault(CodeUnsupportedFormat, err.Error())
 	}
-	return f.job.fault(CodeUnreadable, reason(err))
+	return f.job.unreadable(err)
 }
 
 func (f *fill) add(rec *jsonl.Record) error {
