@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // ErrAmbiguous is wrapped by [AmbiguousError].
@@ -111,10 +112,51 @@ func (rx *Rx) findPrefix(ctx context.Context, prefix string) (Session, error) {
 	return Session{}, &AmbiguousError{Spec: prefix, Candidates: list, More: more}
 }
 
-// choose returns the session with an id, nil where there is none.
+// ShortID returns the beginning of a session's id, of eight characters or more, that
+// [Rx.Find] resolves to the session, and false where not even the whole id does.
+func (rx *Rx) ShortID(ctx context.Context, s *Session) (string, bool, error) {
+	var row struct {
+		Same   int64   `db:"same"`
+		Before *string `db:"before"`
+		After  *string `db:"after"`
+	}
+	err := rx.tx.GetContext(ctx, &row, `
+		SELECT (SELECT count(*) FROM session WHERE id = ?1) AS same,
+			(SELECT max(id) FROM session WHERE id < ?1) AS before, (SELECT min(id) FROM session WHERE id > ?1) AS after`, s.ID)
+	if err != nil {
+		return "", false, err
+	}
+	if row.Same > 1 {
+		// Copies and old versions: one of them is meant by the id.
+		found, err := rx.choose(ctx, s.ID, s.ID)
+		if errors.Is(err, ErrAmbiguous) || err == nil && (found == nil || found.Key != s.Key) {
+			return "", false, nil
+		}
+		if err != nil {
+			return "", false, err
+		}
+	}
+	n := 1 + max(commonPrefix(s.ID, deref(row.Before)), commonPrefix(s.ID, deref(row.After)), 7)
+	for n < len(s.ID) && !utf8.RuneStart(s.ID[n]) {
+		n++
+	}
+	return s.ID[:min(n, len(s.ID))], true, nil
+}
+
+// commonPrefix returns the number of bytes that two strings begin with alike.
+func commonPrefix(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// choose returns the session with an id, nil where there is none. The plus keeps SQLite
+// at the index of ids: it takes the one of states for as good.
 func (rx *Rx) choose(ctx context.Context, spec, id string) (*Session, error) {
 	for _, state := range []State{Live, Missing, Superseded} {
-		list, more, err := rx.sessions(ctx, MaxCandidates, `s.id = ? AND s.state = ?`, id, state)
+		list, more, err := rx.sessions(ctx, MaxCandidates, `s.id = ? AND +s.state = ?`, id, state)
 		switch {
 		case err != nil:
 			return nil, err

@@ -54,6 +54,7 @@ type ImportResult struct {
 	Unchanged int
 	Missing   int   // sources found gone
 	Rejected  int   // no sessions, or unreadable
+	Known     int   // of Rejected: unchanged since they were rejected before
 	Skipped   int   // of Unchanged: deleted from the archive before
 	Sessions  int   // rows written: new sessions and new versions
 	Entries   int64 // entries read
@@ -208,6 +209,7 @@ func (im *importer) plan(ctx context.Context, s *scan) ([]*job, *changes, error)
 			continue
 		case source.State == "deleted", im.opts.Rehash, source.stat != f.stat:
 		case source.State == "rejected":
+			im.result.Known++
 			im.reject(Problem{Path: f.path, Code: *source.Problem, Detail: source.Detail})
 			continue
 		default:

@@ -227,12 +227,6 @@ type batch struct {
 	last      bool  // of the session
 }
 
-// setting is a setting of the full-text table (FTS5, "Configuration Options").
-func (f *feeder) set(ctx context.Context, name string, value int) error {
-	_, err := f.archive.index.ExecContext(ctx, `INSERT INTO text (text, rank) VALUES (?, ?)`, name, value)
-	return err
-}
-
 // feed reads the sessions on one goroutine and writes the index on another.
 func (f *feeder) feed(ctx context.Context, todo []stale) error {
 	if len(todo) == 0 {

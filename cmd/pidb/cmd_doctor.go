@@ -1,0 +1,72 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	var rebuild bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "check the archive",
+		Long: `Check the archive as a database: its integrity, the counts and links of its rows, and the
+search index. Nothing is changed, no source is looked at; pidb verify proves the bytes.
+
+--rebuild makes anew what follows from the lines, before it checks: rows, trees, listing
+fields and the search index. It ends with 1 when something is wrong.`,
+		Example: `  pidb doctor
+  pidb doctor --rebuild`,
+		Args:              arguments(cobra.NoArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			archive, err := a.open(ctx)
+			if err != nil {
+				return err
+			}
+			if rebuild {
+				bar := a.newBar()
+				err := archive.Rebuild(ctx, bar.count("rebuilding"))
+				bar.end()
+				if err != nil {
+					return err
+				}
+			}
+			check, err := archive.Check(ctx)
+			if err != nil {
+				return err
+			}
+			j := checkJSON{
+				Path: archive.Path(), Sessions: check.Sessions, Entries: check.Entries, Bytes: check.Bytes, Stored: check.Stored, Indexed: check.Indexed,
+				Findings: []findingJSON{},
+			}
+			for _, f := range check.Findings {
+				j.Findings = append(j.Findings, findingJSON{f.Area, f.Detail})
+			}
+			if a.json {
+				if err := a.emit(j); err != nil {
+					return err
+				}
+			} else {
+				a.out.printf("%s: %s, %s, %s in %s; %s indexed\n", a.displayPath(archive.Path()), count(check.Sessions, "session", "sessions"),
+					count(check.Entries, "entry", "entries"), bytesText(check.Bytes), bytesText(check.Stored), count(check.Indexed, "session", "sessions"))
+				for _, f := range check.Findings {
+					a.out.printf("%s %s\n", a.paint(styleError, f.Area+":"), flat(f.Detail))
+				}
+				if len(check.Findings) == 0 {
+					a.out.printf("%s\n", "nothing is wrong")
+				}
+			}
+			if len(check.Findings) > 0 {
+				return exitWith(exitFailed)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&rebuild, "rebuild", false, "make derived data anew")
+	jsonHelp(cmd, `{"path":,"sessions":,"entries":,"bytes":,"stored":,"indexed":,
+ "findings":[{"area":"archive|index|session","detail":}]}
+
+bytes is the size of the session files, stored what they take in the archive.`, "one object")
+	return cmd
+}

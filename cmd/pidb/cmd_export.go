@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"pidb/query"
+	"pidb/repo"
+)
+
+// exportOptions are the flags of export.
+type exportOptions struct {
+	out  string
+	form string
+	leaf string
+	all  bool
+}
+
+func (a *app) exportCommand() *cobra.Command {
+	var opts exportOptions
+	cmd := &cobra.Command{
+		Use:   "export SESSION [-o FILE]",
+		Short: "write a session file as it was",
+		Long: `Write the file of a session, byte for byte, from the archive alone: to standard output, or
+to a FILE that does not exist yet.
+
+--form normalized writes it as pi would rewrite it: version 3, in the form of
+JSON.stringify, unreadable lines left out. --form branch writes the path to the leaf, or to
+--leaf, as a session file of its own, as pi's /export does.
+
+--all -o DIR writes every session below DIR, under the path that its file had below the
+folder it was imported from; sessions in no file where pi would put them, a name that is
+taken with ~2, old versions in .versions. Nothing outside of DIR is written.`,
+		Example: `  pidb export last > session.jsonl
+  pidb export 0195f3a2 -o branch.jsonl --form branch --leaf 7c21aa03
+  pidb export --all -o backup/`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if opts.all {
+				return arguments(cobra.NoArgs)(cmd, args)
+			}
+			return arguments(cobra.ExactArgs(1))(cmd, args)
+		},
+		ValidArgsFunction: a.completeSession,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case opts.all && opts.out == "":
+				return usagef("--all needs a folder: -o DIR")
+			case opts.all && (opts.leaf != "" || opts.form != "original"):
+				return usagef("--all writes sessions as they were: --form and --leaf do not go with it")
+			case opts.form != "original" && opts.form != "normalized" && opts.form != "branch":
+				return usagef("--form is original, normalized or branch, not %q", opts.form)
+			case opts.leaf != "" && opts.form != "branch":
+				return usagef("--leaf goes with --form branch")
+			case opts.all:
+				return a.exportAll(cmd.Context(), opts.out)
+			}
+			return a.export(cmd.Context(), args[0], &opts)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&opts.out, "output", "o", "", "write to `FILE`, which must not exist; the folder with --all")
+	flags.StringVar(&opts.form, "form", "original", "`FORM`: original, normalized or branch")
+	flags.StringVar(&opts.leaf, "leaf", "", "with --form branch: the path to `ENTRY`")
+	flags.BoolVar(&opts.all, "all", false, "every session of the archive")
+	must(cmd.RegisterFlagCompletionFunc("form", cobra.FixedCompletions([]string{"original", "normalized", "branch"}, cobra.ShellCompDirectiveNoFileComp)))
+	jsonHelp(cmd, `{"session":KEY,"path":,"bytes":}
+{"sessions":,"bytes":,"failed":[{"session":,"path":,"error":}]}`, "one object where it writes to a FILE, or with --all")
+	return cmd
+}
+
+func (a *app) export(ctx context.Context, spec string, opts *exportOptions) error {
+	archive, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.sync(ctx, archive, withoutIndex); err != nil {
+		return err
+	}
+	toFile := opts.out != "" && opts.out != "-"
+	var s query.Session
+	var size int64
+	err = archive.View(ctx, func(rx *query.Rx) error {
+		if s, err = findSession(ctx, rx, spec); err != nil {
+			return err
+		}
+		if toFile && opts.form == "original" {
+			size = s.Bytes
+			return nil
+		}
+		var leaf query.Ref
+		if opts.form == "branch" {
+			if leaf, err = findLeaf(ctx, rx, &s, opts.leaf); err != nil {
+				return err
+			}
+			if leaf == 0 {
+				return fmt.Errorf("session #%d has no entries: %w", s.Key, query.ErrNotFound)
+			}
+		}
+		write := func(w io.Writer) error {
+			switch opts.form {
+			case "normalized":
+				return rx.WriteNormalized(ctx, s.Key, w)
+			case "branch":
+				return rx.WriteBranch(ctx, leaf, a.now, w)
+			}
+			_, err := rx.Write(ctx, s.Key, 0, w)
+			return err
+		}
+		switch {
+		case toFile:
+			size, err = createFile(opts.out, write)
+			return err
+		case a.term.out:
+			return write(printableWriter{a.out})
+		}
+		return write(a.out)
+	})
+	if err == nil && toFile && opts.form == "original" {
+		err = archive.ExportFile(ctx, s.Key, opts.out)
+	}
+	switch {
+	case errors.Is(err, fs.ErrExist), errors.Is(err, repo.ErrExists):
+		return withHint(fmt.Errorf("%s: %w", opts.out, repo.ErrExists), "export never writes over a file")
+	case err != nil || !toFile:
+		return err
+	}
+	path, err := filepath.Abs(opts.out)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.emit(exportJSON{s.Key, path, size})
+	}
+	a.note("%s written to %s", bytesText(size), a.displayPath(path))
+	return nil
+}
+
+// createFile makes a new file of what write gives, and takes it away again when that fails.
+func createFile(path string, write func(io.Writer) error) (int64, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	err = write(file)
+	n, _ := file.Seek(0, io.SeekEnd)
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		os.Remove(path)
+	}
+	return n, err
+}
+
+// printableWriter makes what it is given safe for a terminal. A character that is cut
+// in two between writes is shown as two that are none.
+type printableWriter struct{ w io.Writer }
+
+func (p printableWriter) Write(b []byte) (int, error) {
+	if _, err := io.WriteString(p.w, query.Printable(string(b))); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+func (a *app) exportAll(ctx context.Context, dir string) error {
+	archive, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	if err := a.sync(ctx, archive, withoutIndex); err != nil {
+		return err
+	}
+	bar := a.newBar()
+	result, err := archive.ExportAll(ctx, dir, bar.count("exporting"))
+	bar.end()
+	if err != nil {
+		return err
+	}
+	j := exportAllJSON{Sessions: result.Sessions, Bytes: result.Bytes, Failed: []failedJSON{}}
+	for _, f := range result.Failed {
+		j.Failed = append(j.Failed, failedJSON{Session: f.Session, Path: f.Path, Error: f.Err.Error()})
+		a.say("session #%d: %s: %v", f.Session, f.Path, f.Err)
+	}
+	switch {
+	case a.json:
+		if err := a.emit(j); err != nil {
+			return err
+		}
+	case !a.quiet:
+		a.out.printf("%s, %s, written to %s\n", count(result.Sessions, "session", "sessions"), bytesText(result.Bytes), a.displayPath(dir))
+	}
+	if len(result.Failed) > 0 {
+		return exitWith(exitFailed)
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"strings"
+	"time"
+
+	"github.com/mattn/go-runewidth"
+	"github.com/spf13/cobra"
+
+	"pidb/query"
+)
+
+func (a *app) searchCommand() *cobra.Command {
+	var opts query.SearchOptions
+	var cwd, since, until, order, session string
+	var regex, substring bool
+	var limit int
+	cmd := &cobra.Command{
+		Use:   "search QUERY…",
+		Short: "find text in all sessions",
+		Long: `Find text in all sessions: what users, models and tools said, names and arguments of
+tools, summaries and session names.
+
+Words have to be all in one entry, in any case and place; "a phrase" has to be there as it
+stands; -word must not be there (put such a query after --); a OR b asks for either; word*
+for words that begin so. re:PATTERN and --regex look for a regular expression in the syntax
+of RE2, --substring for the query as it is. No other query is wrong: foo-bar, a::b and it's
+mean what they say.
+
+The best hits come first. An entry that several sessions share, forks for example, is one
+hit. Roles are user, assistant, tool, bash, system, summary, custom, label and name.`,
+		Example: `  pidb search "retry backoff"
+  pidb search '"connection reset"' --role tool --since 30d
+  pidb search --regex 'E0[0-9]{3}' --cwd ~/work
+  pidb search --json --limit 100 -- timeout -flaky`,
+		Args:              arguments(cobra.MinimumNArgs(1)),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			var err error
+			if opts.CWD, err = folder(cwd, false); err != nil {
+				return err
+			}
+			if opts.Since, err = moment("since", since, a.now, time.Local); err != nil {
+				return err
+			}
+			if opts.Until, err = moment("until", until, a.now, time.Local); err != nil {
+				return err
+			}
+			if opts.Limit, opts.All, err = limitOf(limit); err != nil {
+				return err
+			}
+			switch opts.Sort = query.SearchSort(order); opts.Sort {
+			case query.SortRelevance, query.SortRecent:
+			default:
+				return usagef("--sort is relevance or recent, not %q", order)
+			}
+			switch {
+			case regex && substring:
+				return usagef("--regex and --substring are two ways to read the query")
+			case regex:
+				opts.Mode = query.Regexp
+			case substring:
+				opts.Mode = query.Substring
+			}
+			return a.view(ctx, withIndex, func(rx *query.Rx) error {
+				if session != "" {
+					s, err := findSession(ctx, rx, session)
+					if err != nil {
+						return err
+					}
+					opts.Session = s.Key
+				}
+				result, err := rx.Search(ctx, strings.Join(args, " "), &opts)
+				if err != nil {
+					return err
+				}
+				if len(result.Ignored) > 0 {
+					a.note("ignored, for there is no letter or digit in it: %s", strings.Join(result.Ignored, " "))
+				}
+				if result.Damaged > 0 {
+					a.say("%s could not be looked at: pidb verify says which are damaged", count(result.Damaged, "entry", "entries"))
+				}
+				if result.Behind > 0 {
+					a.say("words may be missed in %s that the index lacks yet", count(result.Behind, "session", "sessions"))
+				}
+				if len(result.Hits) == 0 {
+					a.note("nothing found")
+					return nil
+				}
+				for i := range result.Hits {
+					hit := &result.Hits[i]
+					if a.json {
+						err = a.emit(newHitJSON(hit))
+					} else {
+						err = a.printHit(cmd, rx, hit)
+					}
+					if err != nil {
+						return err
+					}
+				}
+				if result.More {
+					a.note("there is more: --limit 0 shows all")
+				}
+				return nil
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&opts.Roles, "role", nil, "entries of `ROLE`; may be repeated")
+	flags.StringSliceVar(&opts.Tools, "tool", nil, "calls and output of `TOOL`; may be repeated")
+	flags.StringVar(&cwd, "cwd", "", "sessions of `DIR` and of folders below it")
+	flags.StringVar(&opts.Model, "model", "", "`TEXT` is in the provider/model in use")
+	flags.StringVar(&since, "since", "", "entries of `TIME` or later")
+	flags.StringVar(&until, "until", "", "entries before `TIME`")
+	flags.StringVar(&session, "session", "", "only `SESSION`, an old version too")
+	flags.IntVar(&limit, "limit", query.DefaultSearchLimit, "at most `N` hits; 0 for all")
+	flags.StringVar(&order, "sort", "relevance", "`ORDER`: relevance or recent")
+	flags.BoolVar(&regex, "regex", false, "the query is a regular expression")
+	flags.BoolVar(&substring, "substring", false, "the query is a piece of text, word or not")
+	flags.BoolVar(&opts.Thinking, "thinking", false, "look at what models thought too")
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return &commandError{err: err, code: exitUsage, hint: "words that begin with - go after --, as in: pidb search -- retry -backoff"}
+	})
+	must(cmd.MarkFlagDirname("cwd"))
+	must(cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions([]string{"relevance", "recent"}, cobra.ShellCompDirectiveNoFileComp)))
+	must(cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]string{"user", "assistant", "tool", "bash", "system", "summary", "custom", "label", "name"}, cobra.ShellCompDirectiveNoFileComp)))
+	must(cmd.RegisterFlagCompletionFunc("session", func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		return a.completeSession(cmd, nil, prefix)
+	}))
+	jsonHelp(cmd, `{"session":KEY,"id":,"path":,"entry":ENTRY,"line":LINE,"role":,"tool":,"timestamp":,
+ "snippet":,"score":,"name":,"cwd":,"copies":N}
+
+copies is the number of other sessions that hold the same entry.`, "a line a hit, the best first")
+	return cmd
+}
+
+func newHitJSON(h *query.Hit) hitJSON {
+	return hitJSON{
+		Session: h.Session.Key, ID: h.Session.ID, Path: h.Session.Path, Entry: h.EntryID, Line: lineJSON(h.Line), Role: h.Role, Tool: h.Tool,
+		Timestamp: stamp(h.Timestamp), Snippet: h.Snippet.Text, Score: h.Score, Name: h.Session.Name, CWD: h.Session.CWD, Copies: h.Copies,
+	}
+}
+
+// printHit prints a hit: its session, what was found, and how to open it.
+func (a *app) printHit(cmd *cobra.Command, rx *query.Rx, h *query.Hit) error {
+	s := &h.Session
+	name, err := sessionName(cmd.Context(), rx, s)
+	if err != nil {
+		return err
+	}
+	when := h.Timestamp
+	if when.IsZero() {
+		when = s.Modified
+	}
+	about := []string{a.displayPath(s.CWD), a.sinceWhen(when)}
+	if s.State == query.Missing {
+		about = append(about, "file gone")
+	}
+	if h.Copies > 0 {
+		about = append(about, "also in "+count(int64(h.Copies), "other session", "other sessions"))
+	}
+	tail := " · " + strings.Join(about, " · ")
+	a.out.printf("%s%s\n", a.paint(styleTitle, head(title(s), max(a.term.columns()-runewidth.StringWidth(tail), 24))), a.paint(styleDim, tail))
+	who := h.Role
+	switch {
+	case h.Tool != "":
+		who = h.Tool
+	case who == "":
+		who = h.Type
+	}
+	a.out.printf("  %s %s\n", a.paint(styleOf(h.Role), flat(who)+":"), a.highlight(h.Snippet))
+	a.out.printf("  %s\n\n", a.paint(styleDim, "pidb show "+name+" --entry "+nameOf(h.EntryID, h.Line)))
+	return a.out.err
+}
+
+// styleOf is the style of who speaks.
+func styleOf(role string) style {
+	switch role {
+	case "user", "bashExecution":
+		return styleUser
+	case "assistant":
+		return styleAssistant
+	case "toolResult":
+		return styleTool
+	}
+	return styleSystem
+}
+
+// highlight returns a snippet with what was found in colour. A snippet is safe to print.
+func (a *app) highlight(snippet query.Snippet) string {
+	var b strings.Builder
+	at := 0
+	for _, m := range snippet.Matches {
+		if m.Start < at || m.End > len(snippet.Text) {
+			continue
+		}
+		b.WriteString(snippet.Text[at:m.Start])
+		b.WriteString(a.paint(styleMatch, snippet.Text[m.Start:m.End]))
+		at = m.End
+	}
+	b.WriteString(snippet.Text[at:])
+	return b.String()
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"pidb/query"
+)
+
+func (a *app) verifyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "verify [SESSION…]",
+		Short: "prove that every byte is there",
+		Long: `Prove that the stored bytes are those that were imported: every piece against its own hash,
+every session against the hash of its file, and against the file where that still is.
+
+changed counts sessions whose file has other bytes by now, missing those whose file is
+gone: both are whole in the archive. Files that have changed are taken in first; with
+--no-sync they are counted as changed. It ends with 1 when a session is damaged.`,
+		Example: `  pidb verify
+  pidb verify 0195f3a2 --json`,
+		Args:              arguments(cobra.ArbitraryArgs),
+		ValidArgsFunction: a.completeSession,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			archive, err := a.open(ctx)
+			if err != nil {
+				return err
+			}
+			if err := a.sync(ctx, archive, withoutIndex); err != nil {
+				return err
+			}
+			var keys []query.Key
+			err = archive.View(ctx, func(rx *query.Rx) error {
+				for _, spec := range args {
+					s, err := findSession(ctx, rx, spec)
+					if err != nil {
+						return err
+					}
+					keys = append(keys, s.Key)
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			bar := a.newBar()
+			result, err := archive.Verify(ctx, keys, bar.count("verifying"))
+			bar.end()
+			if err != nil {
+				return err
+			}
+			j := verifyJSON{result.Sessions, result.OK, result.Changed, result.Missing, []failedJSON{}}
+			for _, f := range result.Failed {
+				j.Failed = append(j.Failed, failedJSON{f.Session, f.Path, f.Line, f.Err.Error()})
+				place := f.Path
+				if f.Line > 0 {
+					place += fmt.Sprintf(", line %d", f.Line)
+				}
+				a.say("session #%d is damaged: %s: %v", f.Session, place, f.Err)
+			}
+			if a.json {
+				if err := a.emit(j); err != nil {
+					return err
+				}
+			} else {
+				a.out.printf("%s: %d ok, %d changed, %d missing, %d failed\n", count(result.Sessions, "session", "sessions"),
+					result.OK, result.Changed, result.Missing, len(result.Failed))
+			}
+			if len(result.Failed) > 0 {
+				return exitWith(exitFailed)
+			}
+			return nil
+		},
+	}
+	jsonHelp(cmd, `{"sessions":,"ok":,"changed":,"missing":,"failed":[{"session":KEY,"path":,"line":,"error":}]}`, "one object")
+	return cmd
+}

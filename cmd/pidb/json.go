@@ -1,0 +1,354 @@
+package main
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"strconv"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"pidb/jsonl"
+	"pidb/query"
+	"pidb/repo"
+)
+
+// The shapes of --json. What is not known is absent; times are RFC 3339 in UTC with
+// milliseconds; a line is a number, or "N.K" for an entry recovered from a damaged line.
+
+// emit prints one object on a line.
+func (a *app) emit(v any) error {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return err
+	}
+	a.out.printf("%s", escapeHarmful(b.Bytes()))
+	return a.out.err
+}
+
+// escapeHarmful escapes in JSON what could drive a terminal or turn the order of text
+// round. Such characters stand in strings only.
+func escapeHarmful(text []byte) []byte {
+	if !bytes.ContainsFunc(text, isHarmful) {
+		return text
+	}
+	out := make([]byte, 0, len(text)+64)
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		switch {
+		case !isHarmful(r):
+			out = append(out, text[:n]...)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			out = appendEscape(appendEscape(out, high), low)
+		default:
+			out = appendEscape(out, r)
+		}
+		text = text[n:]
+	}
+	return out
+}
+
+func appendEscape(b []byte, r rune) []byte {
+	const digits = "0123456789abcdef"
+	return append(b, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
+}
+
+// isHarmful reports whether a character beyond the ASCII controls, which JSON escapes by
+// itself, must not reach a terminal. It is what [query.Printable] replaces.
+func isHarmful(r rune) bool {
+	if r < 0x7f || r >= 0xa0 && r < 0x600 || r >= 0x2100 && r < 0xfe00 || r >= 0x10000 && r < 0xe0000 || r == utf8.RuneError {
+		return false
+	}
+	s := string(r)
+	return query.Printable(s) != s
+}
+
+// stamp is a time in JSON; nil is absent.
+func stamp(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	s := jsonl.FormatTime(t.UnixMilli())
+	return &s
+}
+
+// lineJSON is a line in JSON; nil is absent.
+func lineJSON(n query.LineNumber) json.RawMessage {
+	switch {
+	case n == query.LineNumber{}:
+		return nil
+	case n.Part > 0:
+		return json.RawMessage(strconv.Quote(lineText(n)))
+	}
+	return strconv.AppendInt(nil, n.Line, 10)
+}
+
+func linesJSON(entries []query.Entry) []json.RawMessage {
+	lines := make([]json.RawMessage, len(entries))
+	for i := range entries {
+		lines[i] = lineJSON(entries[i].Line)
+	}
+	return lines
+}
+
+// importJSON is what import prints.
+type importJSON struct {
+	Files     int           `json:"files"`
+	Imported  int           `json:"imported"`
+	Updated   int           `json:"updated"`
+	Unchanged int           `json:"unchanged"`
+	Missing   int           `json:"missing"`
+	Rejected  int           `json:"rejected"`
+	Sessions  int           `json:"sessions"`
+	Entries   int64         `json:"entries"`
+	Bytes     int64         `json:"bytes"`
+	Seconds   float64       `json:"seconds"`
+	Problems  []problemJSON `json:"problems"`
+}
+
+type problemJSON struct {
+	Path    string           `json:"path,omitempty"`
+	Line    int64            `json:"line,omitempty"`
+	Problem repo.ProblemCode `json:"problem"`
+	Detail  string           `json:"detail,omitempty"`
+}
+
+// sessionJSON is a line of ls.
+type sessionJSON struct {
+	Session       query.Key       `json:"session"`
+	ID            string          `json:"id"`
+	Path          string          `json:"path,omitempty"`
+	CWD           string          `json:"cwd,omitempty"`
+	Name          string          `json:"name,omitempty"`
+	ParentSession string          `json:"parentSession,omitempty"`
+	Created       *string         `json:"created,omitempty"`
+	Modified      *string         `json:"modified,omitempty"`
+	Messages      int64           `json:"messages"`
+	Entries       int64           `json:"entries"`
+	FirstMessage  string          `json:"firstMessage,omitempty"`
+	Leaf          string          `json:"leaf,omitempty"`
+	LeafLine      json.RawMessage `json:"leafLine,omitempty"`
+	Tips          int64           `json:"tips"`
+	Bytes         int64           `json:"bytes"`
+	Model         string          `json:"model,omitempty"`
+	Tokens        int64           `json:"tokens"`
+	Cost          float64         `json:"cost"`
+	Problems      int64           `json:"problems"`
+	State         query.State     `json:"state"`
+}
+
+func newSessionJSON(s *query.Session) sessionJSON {
+	return sessionJSON{
+		Session: s.Key, ID: s.ID, Path: s.Path, CWD: s.CWD, Name: s.Name, ParentSession: s.ParentSession,
+		Created: stamp(s.Created), Modified: stamp(s.Modified), Messages: s.Messages, Entries: s.Entries, FirstMessage: s.FirstMessage,
+		Leaf: s.LeafID, LeafLine: lineJSON(s.LeafLine), Tips: s.Tips, Bytes: s.Bytes, Model: s.Model,
+		Tokens: s.Tokens, Cost: s.Cost, Problems: s.Problems, State: s.State,
+	}
+}
+
+// hitJSON is a line of search.
+type hitJSON struct {
+	Session   query.Key       `json:"session"`
+	ID        string          `json:"id"`
+	Path      string          `json:"path,omitempty"`
+	Entry     string          `json:"entry,omitempty"`
+	Line      json.RawMessage `json:"line"`
+	Role      string          `json:"role,omitempty"`
+	Tool      string          `json:"tool,omitempty"`
+	Timestamp *string         `json:"timestamp,omitempty"`
+	Snippet   string          `json:"snippet"`
+	Score     float64         `json:"score"`
+	Name      string          `json:"name,omitempty"`
+	CWD       string          `json:"cwd,omitempty"`
+	Copies    int             `json:"copies"`
+}
+
+// entryJSON is a line of entries.
+type entryJSON struct {
+	Line       json.RawMessage `json:"line"`
+	Entry      *string         `json:"entry,omitempty"`
+	Parent     *string         `json:"parent,omitempty"`
+	ParentLine json.RawMessage `json:"parentLine,omitempty"`
+	Type       string          `json:"type"`
+	Role       string          `json:"role,omitempty"`
+	Timestamp  *string         `json:"timestamp,omitempty"`
+	Recovered  bool            `json:"recovered"`
+	Raw        *string         `json:"raw,omitempty"`
+	RawBase64  string          `json:"rawBase64,omitempty"`
+}
+
+func newEntryJSON(e *query.Entry) entryJSON {
+	return entryJSON{
+		Line: lineJSON(e.Line), Entry: idJSON(e), Parent: parentJSON(e), ParentLine: lineJSON(e.ParentLine),
+		Type: e.Word(), Role: e.Role, Timestamp: stamp(e.Timestamp), Recovered: e.Recovered,
+	}
+}
+
+// setRaw gives the bytes of the line.
+func (j *entryJSON) setRaw(raw []byte) {
+	if utf8.Valid(raw) {
+		text := string(raw)
+		j.Raw = &text
+	} else {
+		j.RawBase64 = base64.StdEncoding.EncodeToString(raw)
+	}
+}
+
+func idJSON(e *query.Entry) *string {
+	if !e.HasID {
+		return nil
+	}
+	return &e.ID
+}
+
+func parentJSON(e *query.Entry) *string {
+	if e.ParentID == "" && e.Parent == 0 {
+		return nil
+	}
+	return &e.ParentID
+}
+
+// nodeJSON is a line of tree.
+type nodeJSON struct {
+	Line       json.RawMessage `json:"line"`
+	Entry      *string         `json:"entry,omitempty"`
+	Parent     *string         `json:"parent,omitempty"`
+	ParentLine json.RawMessage `json:"parentLine,omitempty"`
+	Depth      int             `json:"depth"`
+	Type       string          `json:"type"`
+	Role       string          `json:"role,omitempty"`
+	Timestamp  *string         `json:"timestamp,omitempty"`
+	Label      string          `json:"label,omitempty"`
+	Tip        bool            `json:"tip"`
+	Text       string          `json:"text,omitempty"`
+}
+
+// contextJSON is what context prints.
+type contextJSON struct {
+	Session       query.Key         `json:"session"`
+	ID            string            `json:"id"`
+	Leaf          string            `json:"leaf,omitempty"`
+	Model         *modelJSON        `json:"model,omitempty"`
+	ThinkingLevel string            `json:"thinkingLevel"`
+	Branch        []json.RawMessage `json:"branch"`
+	Entries       []json.RawMessage `json:"entries"`
+	Messages      []json.RawMessage `json:"messages"`
+}
+
+type modelJSON struct {
+	Provider string `json:"provider"`
+	ModelID  string `json:"modelId"`
+}
+
+// shownJSON is a line of show.
+type shownJSON struct {
+	Line      json.RawMessage `json:"line"`
+	Entry     *string         `json:"entry,omitempty"`
+	Type      string          `json:"type"`
+	Role      string          `json:"role,omitempty"`
+	Timestamp *string         `json:"timestamp,omitempty"`
+	Label     string          `json:"label,omitempty"`
+	Blocks    []blockJSON     `json:"blocks"`
+}
+
+type blockJSON struct {
+	Kind string `json:"kind"`
+	Tool string `json:"tool,omitempty"`
+	Text string `json:"text"`
+}
+
+// segmentNames are the kinds of the blocks.
+var segmentNames = map[jsonl.SegmentKind]string{
+	jsonl.SegUser: "user", jsonl.SegAssistant: "assistant", jsonl.SegThinking: "thinking", jsonl.SegSystem: "system",
+	jsonl.SegToolName: "toolName", jsonl.SegToolArguments: "toolArguments", jsonl.SegToolOutput: "toolOutput",
+	jsonl.SegCommand: "command", jsonl.SegCommandOutput: "commandOutput", jsonl.SegSummary: "summary", jsonl.SegCustom: "custom",
+	jsonl.SegLabel: "label", jsonl.SegName: "name", jsonl.SegError: "error",
+}
+
+// statJSON is a line of stats.
+type statJSON struct {
+	Key        string    `json:"key"`
+	Session    query.Key `json:"session,omitempty"`
+	Sessions   int64     `json:"sessions"`
+	Entries    int64     `json:"entries"`
+	Input      int64     `json:"input"`
+	Output     int64     `json:"output"`
+	CacheRead  int64     `json:"cacheRead"`
+	CacheWrite int64     `json:"cacheWrite"`
+	Tokens     int64     `json:"tokens"`
+	Cost       float64   `json:"cost"`
+}
+
+// verifyJSON is what verify prints.
+type verifyJSON struct {
+	Sessions int          `json:"sessions"`
+	OK       int          `json:"ok"`
+	Changed  int          `json:"changed"`
+	Missing  int          `json:"missing"`
+	Failed   []failedJSON `json:"failed"`
+}
+
+type failedJSON struct {
+	Session query.Key `json:"session"`
+	Path    string    `json:"path,omitempty"`
+	Line    int64     `json:"line,omitempty"`
+	Error   string    `json:"error,omitempty"`
+}
+
+// exportJSON is what export prints with -o.
+type exportJSON struct {
+	Session query.Key `json:"session"`
+	Path    string    `json:"path"`
+	Bytes   int64     `json:"bytes"`
+}
+
+// exportAllJSON is what export --all prints.
+type exportAllJSON struct {
+	Sessions int          `json:"sessions"`
+	Bytes    int64        `json:"bytes"`
+	Failed   []failedJSON `json:"failed"`
+}
+
+// restoreJSON is what restore prints.
+type restoreJSON struct {
+	Session query.Key `json:"session"`
+	ID      string    `json:"id"`
+	Path    string    `json:"path"`
+	Command string    `json:"command"`
+}
+
+// deletedJSON is a line of rm.
+type deletedJSON struct {
+	Session query.Key `json:"session"`
+	ID      string    `json:"id"`
+	Path    string    `json:"path,omitempty"`
+	Deleted bool      `json:"deleted"`
+}
+
+// checkJSON is what doctor prints.
+type checkJSON struct {
+	Path     string        `json:"path"`
+	Sessions int           `json:"sessions"`
+	Entries  int64         `json:"entries"`
+	Bytes    int64         `json:"bytes"`
+	Stored   int64         `json:"stored"`
+	Indexed  int           `json:"indexed"`
+	Findings []findingJSON `json:"findings"`
+}
+
+type findingJSON struct {
+	Area   string `json:"area"`
+	Detail string `json:"detail"`
+}
+
+// versionJSON is what version prints.
+type versionJSON struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/dustin/go-humanize"
+	"github.com/mattn/go-runewidth"
+
+	"pidb/query"
+	"pidb/repo"
+)
+
+// flat returns text on one line, safe to print: white space of any length is a space.
+func flat(text string) string {
+	return strings.Join(strings.FieldsFunc(query.Printable(text), unicode.IsSpace), " ")
+}
+
+// head returns the beginning of text, flat, and at most so many columns wide. Of a long
+// text only the beginning is looked at.
+func head(text string, columns int) string {
+	const perColumn = 16 // bytes
+	if limit := columns*perColumn + 64; len(text) > limit {
+		text = strings.ToValidUTF8(text[:limit], "") + "…"
+	}
+	return cut(flat(text), columns)
+}
+
+// cut shortens printable text to so many columns.
+func cut(text string, columns int) string {
+	if runewidth.StringWidth(text) <= columns {
+		return text
+	}
+	if columns < 1 {
+		return ""
+	}
+	return strings.TrimRight(runewidth.Truncate(text, columns, "…"), " ")
+}
+
+// cutLeft shortens printable text to so many columns and keeps its end.
+func cutLeft(text string, columns int) string {
+	width := runewidth.StringWidth(text)
+	if width <= columns {
+		return text
+	}
+	for len(text) > 0 && width > columns-1 {
+		r, n := utf8.DecodeRuneInString(text)
+		width -= runewidth.RuneWidth(r)
+		text = text[n:]
+	}
+	return "…" + text
+}
+
+// pad fills text with spaces to so many columns.
+func pad(text string, columns int) string {
+	return text + strings.Repeat(" ", max(columns-runewidth.StringWidth(text), 0))
+}
+
+// wrap breaks printable text into lines of at most so many columns, at spaces where
+// that can be. A line that goes on stands under the beginning of its text.
+func wrap(text string, columns int) []string {
+	var lines []string
+	for line := range strings.SplitSeq(strings.ReplaceAll(text, "\t", "    "), "\n") {
+		line = strings.TrimRight(line, " ")
+		indent := len(line) - len(strings.TrimLeft(line, " "))
+		if indent > columns/2 {
+			indent = 0
+		}
+		for runewidth.StringWidth(line) > columns {
+			at, width, space := 0, 0, -1
+			for i, r := range line {
+				w := runewidth.RuneWidth(r)
+				if width+w > columns {
+					break
+				}
+				if r == ' ' && i >= indent {
+					space = i
+				}
+				width += w
+				at = i + utf8.RuneLen(r)
+			}
+			if at < len(line) && line[at] == ' ' {
+				space = at
+			}
+			if at == 0 {
+				_, at = utf8.DecodeRuneInString(line)
+			}
+			if space > indent {
+				at = space
+			}
+			lines = append(lines, strings.TrimRight(line[:at], " "))
+			line = strings.Repeat(" ", indent) + strings.TrimLeft(line[at:], " ")
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// count returns a number with its noun.
+func count[N int | int64](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return humanize.Comma(int64(n)) + " " + many
+}
+
+func bytesText(bytes int64) string { return humanize.Bytes(uint64(max(bytes, 0))) }
+
+func money(dollars float64) string {
+	if dollars == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("$%.2f", dollars)
+}
+
+// tokens returns a number of tokens in few columns.
+func tokens(n int64) string {
+	if n == 0 {
+		return "-"
+	}
+	return humanize.Comma(n)
+}
+
+// shellQuote returns text as one word of a shell.
+func shellQuote(text string) string {
+	if text != "" && strings.IndexFunc(text, func(r rune) bool {
+		return r >= utf8.RuneSelf || !(unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("/._-+:=@%", r))
+	}) < 0 {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// problemText says in words what an import has to say of a file or a line.
+func problemText(p *repo.Problem) string {
+	what := map[repo.ProblemCode]string{
+		repo.CodeNotFound:          "does not exist",
+		repo.CodeUnreadable:        "cannot be read",
+		repo.CodeEmpty:             "empty: nothing to list",
+		repo.CodeNotASession:       "no session",
+		repo.CodeUnsupportedFormat: "sessions of another format",
+		repo.CodeTooLarge:          "too large",
+		repo.CodeNoHeader:          "no header, taken in under the name of the file",
+		repo.CodeMalformedLine:     "damaged line, kept as it is",
+	}[p.Code]
+	if what == "" {
+		what = string(p.Code)
+	}
+	if p.Detail != "" && p.Code != repo.CodeNotFound {
+		what += ": " + p.Detail
+	}
+	return what
+}
+
+// lineText returns a line number as ENTRY names it, without the colon.
+func lineText(n query.LineNumber) string {
+	if n.Part > 0 {
+		return fmt.Sprintf("%d.%d", n.Line, n.Part)
+	}
+	return strconv.FormatInt(n.Line, 10)
+}
+
+// entryName returns what names an entry on the command line, in few columns: its id, or
+// its line where the id is long or odd.
+func entryName(e *query.Entry) string { return nameOf(e.ID, e.Line) }
+
+func nameOf(id string, line query.LineNumber) string {
+	if id == "" || len(id) > 8 || strings.HasPrefix(id, ":") || strings.HasPrefix(id, "-") || shellQuote(id) != id {
+		return ":" + lineText(line)
+	}
+	return id
+}
