@@ -33,13 +33,14 @@ func describe(t testing.TB, d *jsonl.Decoder) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := r.Kind.String()
+		var s strings.Builder
+		s.WriteString(r.Kind.String())
 		for _, o := range r.Entries() {
 			id, ok := o.ID()
 			if !ok {
 				t.Errorf("line %d has an entry without id", r.Line.Number)
 			}
-			s += " " + id
+			s.WriteString(" " + id)
 			if r.Kind == jsonl.LineMalformed {
 				b := strings.TrimPrefix(string(r.Line.Data[o.Start:o.End]), "\ufeff")
 				if !json.Valid([]byte(b)) || b != string(o.Value.Raw()) {
@@ -47,7 +48,7 @@ func describe(t testing.TB, d *jsonl.Decoder) []string {
 				}
 			}
 		}
-		list = append(list, s)
+		list = append(list, s.String())
 	}
 }
 

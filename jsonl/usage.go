@@ -5,17 +5,23 @@ import "math"
 // Usage is what a model call consumed.
 type Usage struct {
 	Input, Output, CacheRead, CacheWrite int64 // tokens
-	Total                                int64 // tokens, as the entry says
+	Total                                int64 // tokens, as the entry says; the sum of the four where it says nothing
 	Reasoning, CacheWrite1h              int64 // parts of Output and CacheWrite
 
 	Cost                                                 float64 // in all
 	CostInput, CostOutput, CostCacheRead, CostCacheWrite float64
 }
 
+// Amounts beyond these are taken for none: sums of many stay numbers.
+const (
+	maxTokens = 1 << 44
+	maxCost   = 1e12 // US dollars
+)
+
 // tokens reads a count; what is none is 0.
 func (v Value) tokens() int64 {
 	f, _ := v.Float()
-	if math.Abs(f) >= math.MaxInt64 {
+	if math.Abs(f) > maxTokens {
 		return 0
 	}
 	return int64(f)
@@ -30,12 +36,12 @@ func newUsage(v Value) (Usage, bool) {
 	cost := v.Get("cost")
 	money := func(name string) float64 {
 		f, _ := cost.Get(name).Float()
-		if math.IsInf(f, 0) {
+		if math.Abs(f) > maxCost {
 			return 0
 		}
 		return f
 	}
-	return Usage{
+	u := Usage{
 		Input:          tokens("input"),
 		Output:         tokens("output"),
 		CacheRead:      tokens("cacheRead"),
@@ -48,7 +54,11 @@ func newUsage(v Value) (Usage, bool) {
 		CostOutput:     money("output"),
 		CostCacheRead:  money("cacheRead"),
 		CostCacheWrite: money("cacheWrite"),
-	}, true
+	}
+	if _, ok := v.Get("totalTokens").Float(); !ok {
+		u.Total = u.Input + u.Output + u.CacheRead + u.CacheWrite
+	}
+	return u, true
 }
 
 // Usage returns what the entry accounts for and, where it says so, the model: of assistant and tool result messages,

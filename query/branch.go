@@ -29,13 +29,12 @@ func (rx *Rx) branchRows(ctx context.Context, leaf Ref) ([]*entryRow, error) {
 		step int64
 	}
 	var walk []walked
+	var step int64
+	scan := newEntryScan(entryWidth, &step)
 	err := rx.scanRows(ctx, func(rows *sqlx.Rows) error {
-		w := walked{row: new(entryRow)}
-		if err := w.row.scan(rows, &w.step); err != nil {
-			return err
-		}
-		walk = append(walk, w)
-		return nil
+		row, err := scan.scan(rows)
+		walk = append(walk, walked{row, step})
+		return err
 	}, sqlBranch, leaf)
 	if err != nil {
 		return nil, err
@@ -59,15 +58,14 @@ const sqlParent = `SELECT id, line, part FROM entry WHERE ref = ?1`
 // rows before them.
 func (rx *Rx) linkParents(ctx context.Context, rows []*entryRow) error {
 	for i, row := range rows {
-		if row.Parent == nil {
+		if row.Parent == 0 {
 			continue
 		}
-		if i > 0 && rows[i-1].Ref == *row.Parent {
-			parent := rows[i-1]
-			row.ParentID, row.ParentLine, row.ParentPart = parent.ID, &parent.Line, &parent.Part
+		if i > 0 && rows[i-1].Ref == row.Parent {
+			row.ParentID, row.ParentLine = rows[i-1].ID, rows[i-1].at()
 			continue
 		}
-		err := rx.tx.QueryRowContext(ctx, sqlParent, *row.Parent).Scan(&row.ParentID, &row.ParentLine, &row.ParentPart)
+		err := rx.tx.QueryRowContext(ctx, sqlParent, row.Parent).Scan(&row.ParentID, &row.ParentLine.Line, &row.ParentLine.Part)
 		if err != nil {
 			return fmt.Errorf("read the parent of line %d: %w", row.Line, noRows(err, ErrDamaged))
 		}
@@ -128,7 +126,7 @@ func (rx *Rx) latestCompaction(ctx context.Context, leaf Ref) (*entryRow, error)
 // lastCompaction returns the place of the last compaction in a branch, or -1.
 func lastCompaction(branch []*entryRow) int {
 	for i := len(branch) - 1; i >= 0; i-- {
-		if deref(branch[i].Type) == "compaction" {
+		if branch[i].Type == "compaction" {
 			return i
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -370,19 +371,32 @@ func decoded(t testing.TB, text []byte) any {
 
 // count is what was compared with what.
 type count struct {
-	pi     int // views that pi and pidb agree about
-	design int // views where design.md wants another answer than pi's, or pi has none
-	whole  int // trees, children, labels, names, leaves that pi and pidb agree about
+	pi     int            // views that pi and pidb agree about
+	whole  int            // trees, children, labels, names, leaves that pi and pidb agree about
+	design map[string]int // views where design.md wants another answer than pi's, by the reason
 }
 
 func (c *count) add(other count) {
 	c.pi += other.pi
-	c.design += other.design
 	c.whole += other.whole
+	for reason, n := range other.design {
+		c.differ(reason, n)
+	}
+}
+
+func (c *count) differ(reason string, n int) {
+	if c.design == nil {
+		c.design = map[string]int{}
+	}
+	c.design[reason] += n
 }
 
 func (c count) String() string {
-	return fmt.Sprintf("%d views and %d other answers equal to pi's, %d views that design.md wants otherwise", c.pi, c.whole, c.design)
+	parts := []string{fmt.Sprintf("%d views and %d other answers equal to pi's", c.pi, c.whole)}
+	for _, reason := range slices.Sorted(maps.Keys(c.design)) {
+		parts = append(parts, fmt.Sprintf("%d views: %s", c.design[reason], reason))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // compareModel compares everything that pidb says of a session with the model.
@@ -515,6 +529,26 @@ func (m *model) plain(at int) bool {
 	return m.byID(row.id) == at && !slices.ContainsFunc(m.rows[:at], func(other *modelRow) bool { return other.id == row.id })
 }
 
+// otherwise returns why design.md wants another view of an entry than pi gives, or "".
+func (m *model) otherwise(place int, view *piView, hasValues bool) string {
+	switch {
+	case view.Cycle:
+		return "pi never returns"
+	case view.Error != "":
+		return "pi throws"
+	case m.version == 1 && hasValues:
+		return "values are in the branch of version 1"
+	case m.rows[place].id == "":
+		// pi takes the last entry for the leaf.
+		return "an empty id"
+	case slices.ContainsFunc(m.branch(place), func(at int) bool { return m.rows[at].at.Part > 0 }):
+		return "a recovered entry on the branch"
+	case slices.ContainsFunc(m.branch(place), func(at int) bool { return !m.plain(at) }):
+		return "a repeated id on the branch"
+	}
+	return ""
+}
+
 // comparePi compares what pi says of a session with what pidb says, where design.md does
 // not want another answer. The model tells where that is.
 func comparePi(s *subject, m *model, pi *piAnswers) count {
@@ -547,13 +581,11 @@ func comparePi(s *subject, m *model, pi *piAnswers) count {
 			if !values[show(at)] {
 				t.Errorf("line %d: an entry for pi, not for pidb", view.Leaf)
 			}
-			c.design++
+			c.differ("no entry", 1)
 			continue
 		}
-		path := m.branch(place)
-		// An empty id names no leaf: pi takes the last entry instead.
-		if m.version == 1 && len(values) > 0 || m.rows[place].id == "" || view.Cycle || view.Error != "" || slices.ContainsFunc(path, func(at int) bool { return !m.plain(at) }) {
-			c.design++
+		if reason := m.otherwise(place, &view, len(values) > 0); reason != "" {
+			c.differ(reason, 1)
 			continue
 		}
 		c.pi++

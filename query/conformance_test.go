@@ -71,7 +71,7 @@ func compareFile(t *testing.T, a *repo.Archive, file string, data []byte, pi *pi
 			c = comparePi(s, m, pi)
 		}
 		// Where pi gives no answer to compare with, design.md does.
-		if pi == nil || pi.Error != "" || c.design > 0 {
+		if pi == nil || pi.Error != "" || c.design != nil {
 			compareModel(s, m)
 		}
 		return nil

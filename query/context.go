@@ -25,12 +25,6 @@ type Context struct {
 	Messages      []Message
 }
 
-// Message is one message of a context.
-type Message struct {
-	Source Ref    // the entry that it comes from; a compaction may give two
-	JSON   []byte // as JSON.stringify writes pi's message, mostly an object with a role
-}
-
 // What the path to an entry gives it, and the first kept row of the latest compaction.
 const sqlPath = `
 	SELECT e.depth, e.compaction, c.kept, e.setting
@@ -109,10 +103,11 @@ func (rx *Rx) contextRows(ctx context.Context, leaf Ref) (*contextRows, error) {
 	if path.Kept != nil {
 		stop = *path.Kept
 	}
+	scan := newEntryScan(entryWidth)
 	err = rx.scanRows(ctx, func(rows *sqlx.Rows) error {
-		row := new(entryRow)
+		row, err := scan.scan(rows)
 		c.rows = append(c.rows, row)
-		return row.scan(rows)
+		return err
 	}, sqlContext, leaf, stop, compaction)
 	if err != nil {
 		return nil, err
@@ -139,10 +134,10 @@ func selectContext(branch []*entryRow) []*entryRow {
 	compaction := branch[at]
 	rows := []*entryRow{compaction}
 	if kept := slices.IndexFunc(branch[:at], func(row *entryRow) bool {
-		return compaction.Target != nil && row.ID != nil && *row.ID == *compaction.Target
+		return compaction.Target != "" && row.ID == compaction.Target
 	}); kept >= 0 {
 		for _, row := range branch[kept:at] {
-			if deref(row.Type) != "message" || deref(row.Role) != "system" {
+			if row.Type != "message" || row.Role != "system" {
 				rows = append(rows, row)
 			}
 		}
@@ -209,8 +204,8 @@ func (rx *Rx) walkSettings(ctx context.Context, branch []*entryRow) (*Model, str
 	var line lineReader
 	for i := len(branch) - 1; i >= 0 && (needModel || needLevel); i-- {
 		row := branch[i]
-		word := deref(row.Type)
-		assistant := word == "message" && deref(row.Role) == "assistant"
+		word := row.Type
+		assistant := word == "message" && row.Role == "assistant"
 		if !(needLevel && word == "thinking_level_change") && !(needModel && (word == "model_change" || assistant)) {
 			continue
 		}
@@ -258,19 +253,12 @@ func (l *lineReader) read(ctx context.Context, rx *Rx, row *entryRow) (jsonl.Val
 	return l.doc.Root(), nil
 }
 
-// edit is what a context_edit puts in place of its target's messages.
-type edit struct {
-	omit    bool
-	content []byte // in normal form; nil: no content at all
-	text    bool   // content is a string
-}
-
 // messages returns the messages that the entries of a context give.
 func (rx *Rx) messages(ctx context.Context, rows []*entryRow) ([]Message, error) {
 	// Lines are read in file order, which reads each chunk once.
 	order := make([]int, 0, len(rows))
 	for i, row := range rows {
-		switch deref(row.Type) {
+		switch row.Type {
 		case "message", "custom_message", "branch_summary", "context_edit":
 			order = append(order, i)
 		case "compaction":
@@ -291,31 +279,29 @@ func (rx *Rx) messages(ctx context.Context, rows []*entryRow) ([]Message, error)
 		if err != nil {
 			return nil, err
 		}
-		if *row.Type != "context_edit" {
+		if row.Type != "context_edit" {
 			made[i] = entryMessages(row, v)
 			continue
 		}
-		if row.Target == nil {
+		if !row.HasTarget {
 			continue
 		}
 		// The last in the order of the context wins, which need not be that of the file.
-		if before, ok := last[*row.Target]; ok && before > i {
+		if before, ok := last[row.Target]; ok && before > i {
 			continue
 		}
 		if e, ok := readEdit(v.Get("replacement")); ok {
-			edits[*row.Target], last[*row.Target] = e, i
+			edits[row.Target], last[row.Target] = e, i
 		}
 	}
 
 	var messages []Message
 	for i, row := range rows {
 		texts := made[i]
-		if len(texts) > 0 && row.ID != nil {
-			if e, ok := edits[*row.ID]; ok {
-				var err error
-				if texts, err = e.apply(texts); err != nil {
-					return nil, fmt.Errorf("edit line %d: %w", row.Line, err)
-				}
+		if e, ok := edits[row.ID]; ok && len(texts) > 0 {
+			var err error
+			if texts, err = e.apply(texts); err != nil {
+				return nil, fmt.Errorf("edit line %d: %w", row.Line, err)
 			}
 		}
 		for _, text := range texts {
@@ -323,165 +309,4 @@ func (rx *Rx) messages(ctx context.Context, rows []*entryRow) ([]Message, error)
 		}
 	}
 	return messages, nil
-}
-
-// entryMessages is pi's sessionEntryToContextMessages: the messages of one entry.
-func entryMessages(row *entryRow, v jsonl.Value) [][]byte {
-	switch *row.Type {
-	case "message":
-		if message := v.Get("message"); message.Exists() && message.Kind() != jsonl.KindNull {
-			return [][]byte{storedMessage(row, message)}
-		}
-	case "custom_message":
-		b := append([]byte(nil), `{"role":"custom"`...)
-		b = appendMember(b, "customType", v.Get("customType"))
-		b = append(b, `,"content":`...)
-		if content := v.Get("content"); content.Exists() && content.Kind() != jsonl.KindNull {
-			b = content.AppendNormal(b)
-		} else {
-			b = append(b, `[]`...)
-		}
-		b = appendMember(b, "display", v.Get("display"))
-		b = appendMember(b, "details", v.Get("details"))
-		return [][]byte{appendTimestamp(b, row)}
-	case "branch_summary":
-		if summary := v.Get("summary"); summary.Truthy() {
-			b := append([]byte(nil), `{"role":"branchSummary"`...)
-			b = appendMember(b, "summary", summary)
-			b = appendMember(b, "fromId", v.Get("fromId"))
-			return [][]byte{appendTimestamp(b, row)}
-		}
-	case "compaction":
-		b := append([]byte(nil), `{"role":"compactionSummary"`...)
-		b = appendMember(b, "summary", v.Get("summary"))
-		b = appendMember(b, "tokensBefore", v.Get("tokensBefore"))
-		summary := appendTimestamp(b, row)
-		if system := v.Get("systemMessage"); system.Truthy() {
-			return [][]byte{system.AppendNormal(nil), summary}
-		}
-		return [][]byte{summary}
-	}
-	return nil
-}
-
-// storedMessage returns the message of a message entry. Content that is missing or null
-// becomes an empty list, of a system message an empty string.
-func storedMessage(row *entryRow, message jsonl.Value) []byte {
-	text := message.AppendNormal(nil)
-	if message.Kind() != jsonl.KindObject {
-		return text
-	}
-	role := message.Get("role")
-	// The role of old files has another name: the row has the one of today.
-	if deref(row.Role) == "custom" && role.IsString("hookMessage") {
-		text = replaceMember(text, "role", []byte(`"custom"`))
-	}
-	if content := message.Get("content"); !content.Exists() || content.Kind() == jsonl.KindNull {
-		switch {
-		case role.IsString("system"):
-			text = replaceMember(text, "content", []byte(`""`))
-		case role.IsString("user"), role.IsString("assistant"), role.IsString("toolResult"):
-			text = replaceMember(text, "content", []byte(`[]`))
-		}
-	}
-	return text
-}
-
-// appendMember appends a member to an open object that is not empty, unless it is absent.
-func appendMember(b []byte, key string, v jsonl.Value) []byte {
-	if !v.Exists() {
-		return b
-	}
-	b = append(b, ',', '"')
-	b = append(b, key...)
-	b = append(b, '"', ':')
-	return v.AppendNormal(b)
-}
-
-// appendTimestamp appends the last member of a made message: the entry's time, null
-// where Date reads none.
-func appendTimestamp(b []byte, row *entryRow) []byte {
-	b = append(b, `,"timestamp":`...)
-	if row.MS == nil {
-		return append(b, `null}`...)
-	}
-	return append(jsonl.AppendNumber(b, float64(*row.MS)), '}')
-}
-
-// readEdit reads the replacement of a context_edit. Where there is none the edit is
-// none: pi throws.
-func readEdit(replacement jsonl.Value) (edit, bool) {
-	if !replacement.Exists() {
-		return edit{}, false
-	}
-	if replacement.Kind() == jsonl.KindNull {
-		return edit{omit: true}, true
-	}
-	content := replacement.Get("content")
-	if !content.Exists() {
-		return edit{}, true
-	}
-	return edit{content: content.AppendNormal(nil), text: content.Kind() == jsonl.KindString}, true
-}
-
-// apply is pi's projectContextEntry: what the messages of an edited entry become.
-func (e edit) apply(texts [][]byte) ([][]byte, error) {
-	if e.omit {
-		return nil, nil
-	}
-	edited := make([][]byte, len(texts))
-	for i, text := range texts {
-		var doc jsonl.Doc
-		if err := doc.Parse(text); err != nil {
-			return nil, err
-		}
-		content := e.content
-		switch role := doc.Root().Get("role"); {
-		case role.IsString("assistant"), role.IsString("toolResult"):
-			if e.text {
-				content = fmt.Appendf(nil, `[{"type":"text","text":%s}]`, content)
-			}
-		case role.IsString("user"), role.IsString("custom"):
-		default:
-			edited[i] = text
-			continue
-		}
-		edited[i] = replaceMember(text, "content", content)
-	}
-	return edited, nil
-}
-
-// replaceMember gives a member of an object in normal form another value: in its place,
-// at the end where there is none yet. A nil value removes it. The key is none that
-// JavaScript would sort, and value is in normal form.
-func replaceMember(object []byte, key string, value []byte) []byte {
-	var doc jsonl.Doc
-	if err := doc.Parse(object); err != nil {
-		return object // never: it is in normal form
-	}
-	root := doc.Root()
-	old := root.Get(key)
-	if !old.Exists() {
-		if value == nil {
-			return object
-		}
-		b := slices.Clone(object[:len(object)-1])
-		if root.Len() > 0 {
-			b = append(b, ',')
-		}
-		b = append(jsonl.AppendQuoted(b, key), ':')
-		return append(append(b, value...), '}')
-	}
-	start, end := old.Offset(), old.Offset()+len(old.Raw())
-	if value != nil {
-		return slices.Concat(object[:start], value, object[end:])
-	}
-	start -= len(jsonl.AppendQuoted(nil, key)) + 1
-	switch {
-	case object[start-1] == ',':
-		start--
-	case object[end] == ',':
-		end++
-	}
-	return slices.Concat(object[:start], object[end:])
 }

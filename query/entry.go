@@ -14,7 +14,7 @@ import (
 )
 
 // entryRow is a row of the entry table with the row of its parent, as entryColumns and
-// parentColumns list them.
+// parentColumns list them. NULL is the zero value.
 type entryRow struct {
 	Ref        Ref
 	Line       int64
@@ -22,18 +22,19 @@ type entryRow struct {
 	Start      int64
 	Size       int64
 	Kind       string
-	Type       *string
-	Role       *string
-	ID         *string
-	Parent     *Ref
-	Orphan     *string
+	Type       string
+	Role       string
+	ID         string
+	Parent     Ref
+	Orphan     string
 	Top        bool
-	MS         *int64
-	Target     *string
-	Value      *string
-	ParentID   *string
-	ParentLine *int64
-	ParentPart *int64
+	MS         int64
+	HasMS      bool
+	Target     string
+	HasTarget  bool
+	Value      string
+	ParentID   string
+	ParentLine LineNumber
 }
 
 const (
@@ -42,23 +43,55 @@ const (
 	parentColumns = `, p.id AS parent_id, p.line AS parent_line, p.part AS parent_part`
 )
 
-// scan reads the columns of entryColumns, and then those that more points to. It stands
-// in for sqlx's StructScan, which would take much of the time of a long branch.
-func (row *entryRow) scan(rows *sqlx.Rows, more ...any) error {
-	err := rows.Scan(append([]any{
-		&row.Ref, &row.Line, &row.Part, &row.Start, &row.Size, &row.Kind, &row.Type, &row.Role, &row.ID,
-		&row.Parent, &row.Orphan, &row.Top, &row.MS, &row.Target, &row.Value,
-	}, more...)...)
-	if err != nil {
-		return fmt.Errorf("scan entry: %w", err)
-	}
-	return nil
+// How many columns entryColumns and parentColumns are.
+const (
+	entryWidth  = 15
+	parentWidth = 3
+)
+
+// entryScan reads rows that begin with entryColumns. It stands in for sqlx's StructScan,
+// which would take most of the time of a long branch, and reuses its memory.
+type entryScan struct {
+	values [entryWidth + parentWidth]any
+	dest   []any
 }
 
-// scanWithParent reads the columns of entryColumns and parentColumns, and then those that
-// more points to.
-func (row *entryRow) scanWithParent(rows *sqlx.Rows, more ...any) error {
-	return row.scan(rows, append([]any{&row.ParentID, &row.ParentLine, &row.ParentPart}, more...)...)
+// newEntryScan returns a scan of rows of entryColumns, with parentColumns behind them or
+// not, and then of what more points to.
+func newEntryScan(width int, more ...any) *entryScan {
+	s := &entryScan{}
+	for i := range width {
+		s.dest = append(s.dest, &s.values[i])
+	}
+	s.dest = append(s.dest, more...)
+	return s
+}
+
+// scan reads a row.
+func (s *entryScan) scan(rows *sqlx.Rows) (*entryRow, error) {
+	if err := rows.Scan(s.dest...); err != nil {
+		return nil, fmt.Errorf("scan entry: %w", err)
+	}
+	v := &s.values
+	row := &entryRow{
+		Ref: Ref(number(v[0])), Line: number(v[1]), Part: number(v[2]), Start: number(v[3]), Size: number(v[4]),
+		Kind: word(v[5]), Type: word(v[6]), Role: word(v[7]), ID: word(v[8]), Parent: Ref(number(v[9])), Orphan: word(v[10]),
+		Top: number(v[11]) != 0, MS: number(v[12]), HasMS: v[12] != nil, Target: word(v[13]), HasTarget: v[13] != nil, Value: word(v[14]),
+		ParentID: word(v[15]), ParentLine: LineNumber{number(v[16]), number(v[17])},
+	}
+	return row, nil
+}
+
+// number returns an INTEGER column, 0 for NULL.
+func number(v any) int64 {
+	n, _ := v.(int64)
+	return n
+}
+
+// word returns a TEXT column, empty for NULL.
+func word(v any) string {
+	s, _ := v.(string)
+	return s
 }
 
 // Kind says what a line of a session is.
@@ -103,18 +136,21 @@ func (e *Entry) Word() string {
 
 func (row *entryRow) entry() Entry {
 	e := Entry{
-		Ref: row.Ref, Line: LineNumber{row.Line, row.Part}, Kind: Kind(row.Kind), Type: deref(row.Type), Role: deref(row.Role),
-		ID: deref(row.ID), HasID: row.ID != nil, Parent: deref(row.Parent), ParentID: deref(row.Orphan),
-		Recovered: row.Part > 0, Top: row.Top, Target: deref(row.Target), Value: deref(row.Value), Size: row.Size,
+		Ref: row.Ref, Line: row.at(), Kind: Kind(row.Kind), Type: row.Type, Role: row.Role, ID: row.ID,
+		HasID: row.Kind == string(KindEntry), Parent: row.Parent, ParentID: row.Orphan, Recovered: row.Part > 0, Top: row.Top,
+		Target: row.Target, Value: row.Value, Size: row.Size,
 	}
-	if row.Parent != nil {
-		e.ParentID, e.ParentLine = deref(row.ParentID), LineNumber{deref(row.ParentLine), deref(row.ParentPart)}
+	if row.Parent != 0 {
+		e.ParentID, e.ParentLine = row.ParentID, row.ParentLine
 	}
-	if row.MS != nil {
-		e.Timestamp = time.UnixMilli(*row.MS).UTC()
+	if row.HasMS {
+		e.Timestamp = time.UnixMilli(row.MS).UTC()
 	}
 	return e
 }
+
+// at names the row's place in its file.
+func (row *entryRow) at() LineNumber { return LineNumber{row.Line, row.Part} }
 
 // scanRows calls scan for each row of a query.
 func (rx *Rx) scanRows(ctx context.Context, scan func(*sqlx.Rows) error, query string, args ...any) error {
@@ -134,9 +170,10 @@ func (rx *Rx) scanRows(ctx context.Context, scan func(*sqlx.Rows) error, query s
 // entryRows yields the rows of a query that selects entryColumns and parentColumns.
 func (rx *Rx) entryRows(ctx context.Context, query string, args ...any) iter.Seq2[*entryRow, error] {
 	return func(yield func(*entryRow, error) bool) {
+		scan := newEntryScan(entryWidth + parentWidth)
 		err := rx.scanRows(ctx, func(rows *sqlx.Rows) error {
-			row := new(entryRow)
-			if err := row.scanWithParent(rows); err != nil {
+			row, err := scan.scan(rows)
+			if err != nil {
 				return err
 			}
 			if !yield(row, nil) {
@@ -333,7 +370,7 @@ func (rx *Rx) branchEntries(ctx context.Context, session Key, opts *EntriesOptio
 	slices.SortFunc(rows, func(a, b *entryRow) int { return int(a.Ref - b.Ref) })
 	return func(yield func(Entry, error) bool) {
 		for _, row := range rows {
-			if len(opts.Types) > 0 && !slices.Contains(opts.Types, deref(row.Type)) {
+			if len(opts.Types) > 0 && !slices.Contains(opts.Types, row.Type) {
 				continue
 			}
 			if !yield(row.entry(), nil) {

@@ -62,8 +62,8 @@ func (rx *Rx) writeBranch(ctx context.Context, leaf Ref, now time.Time, w io.Wri
 	parents := make(map[LineNumber]jsonl.ParentRef, len(branch))
 	parent := jsonl.ParentRef{Null: true}
 	for _, row := range branch {
-		parents[LineNumber{row.Line, row.Part}] = parent
-		parent = jsonl.ParentRef{ID: deref(row.ID)}
+		parents[row.at()] = parent
+		parent = jsonl.ParentRef{ID: row.ID}
 	}
 	old := map[LineNumber][]byte{}
 	if session.Format < jsonl.CurrentVersion {
@@ -73,7 +73,7 @@ func (rx *Rx) writeBranch(ctx context.Context, leaf Ref, now time.Time, w io.Wri
 	}
 	var line lineReader
 	for _, row := range branch {
-		at := LineNumber{row.Line, row.Part}
+		at := row.at()
 		text, ok := old[at]
 		if !ok {
 			v, err := line.read(ctx, rx, row)

@@ -97,12 +97,12 @@ func TestPatternIsComplete(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var other string // the same with other escapes
+		var other strings.Builder // the same with other escapes
 		for _, r := range string(line) {
 			if r > 0xff && r < 0xffff && r != 0xfffd {
-				other += `\u` + strings.ToLower(string("0123456789abcdef"[r>>12])+string("0123456789abcdef"[r>>8&15])+string("0123456789abcdef"[r>>4&15])+string("0123456789abcdef"[r&15]))
+				other.WriteString(`\u` + strings.ToLower(string("0123456789abcdef"[r>>12])+string("0123456789abcdef"[r>>8&15])+string("0123456789abcdef"[r>>4&15])+string("0123456789abcdef"[r&15])))
 			} else {
-				other += string(r)
+				other.WriteString(string(r))
 			}
 		}
 		quoted := regexp.QuoteMeta(part)
@@ -124,7 +124,7 @@ func TestPatternIsComplete(t *testing.T) {
 			if !p.Match(text) {
 				continue
 			}
-			if !p.CanMatch(line) || !p.CanMatch([]byte(other)) {
+			if !p.CanMatch(line) || !p.CanMatch([]byte(other.String())) {
 				t.Errorf("%q is not looked for in %s", q.text, line)
 			}
 			if !p.CanMatch([]byte("{}")) {

@@ -68,14 +68,15 @@ func (rx *Rx) Tips(ctx context.Context, session Key) ([]Tip, error) {
 func (rx *Rx) tips(ctx context.Context, session Key) ([]Tip, error) {
 	first, end := session.refRange()
 	var tips []Tip
+	var activity *int64
+	var own int64
+	scan := newEntryScan(entryWidth+parentWidth, &activity, &own)
 	err := rx.scanRows(ctx, func(rows *sqlx.Rows) error {
-		var row entryRow
-		var activity *int64
-		var tip Tip
-		if err := row.scanWithParent(rows, &activity, &tip.Own); err != nil {
+		row, err := scan.scan(rows)
+		if err != nil {
 			return err
 		}
-		tip.Entry = row.entry()
+		tip := Tip{Entry: row.entry(), Own: own}
 		if activity != nil {
 			tip.Activity = time.UnixMilli(*activity).UTC()
 		}
@@ -141,14 +142,15 @@ func (rx *Rx) tree(ctx context.Context, session Key, yield func(Node) bool) erro
 		return err
 	}
 	first, end := session.refRange()
+	var depth int
+	var tip bool
+	scan := newEntryScan(entryWidth+parentWidth, &depth, &tip)
 	err = rx.scanRows(ctx, func(rows *sqlx.Rows) error {
-		var row entryRow
-		var n Node
-		if err := row.scanWithParent(rows, &n.Depth, &n.Tip); err != nil {
+		row, err := scan.scan(rows)
+		if err != nil {
 			return err
 		}
-		n.Entry, n.Label = row.entry(), text[row.Ref]
-		if !yield(n) {
+		if !yield(Node{Entry: row.entry(), Depth: depth, Label: text[row.Ref], Tip: tip}) {
 			return errEnough
 		}
 		return nil

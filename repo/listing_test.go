@@ -56,7 +56,7 @@ func withNullContent(t *testing.T, text string) *info {
 			if e.Message.Timestamp != nil {
 				at = time.UnixMilli(*e.Message.Timestamp).UTC().Format("2006-01-02T15:04:05.000Z")
 			}
-			out.Modified = ptr(max(*out.Modified, at))
+			out.Modified = new(max(*out.Modified, at))
 			var content string
 			if json.Unmarshal(e.Message.Content, &content) == nil && content != "" && e.Message.Role == "user" && out.FirstMessage == "(no messages)" {
 				out.FirstMessage = content
@@ -66,7 +66,8 @@ func withNullContent(t *testing.T, text string) *info {
 	return out
 }
 
-func ptr[T any](v T) *T { return &v }
+//go:fix inline
+func ptr[T any](v T) *T { return new(v) }
 
 // TestListing compares the listing fields of every conformance case with pi's.
 func TestListing(t *testing.T) {
@@ -114,9 +115,9 @@ func TestListing(t *testing.T) {
 				got.ParentSession = &s.ParentSession
 			}
 			if !s.Created.IsZero() {
-				got.Created = ptr(s.Created.Format("2006-01-02T15:04:05.000Z"))
+				got.Created = new(s.Created.Format("2006-01-02T15:04:05.000Z"))
 			}
-			got.Modified = ptr(s.Modified.Format("2006-01-02T15:04:05.000Z"))
+			got.Modified = new(s.Modified.Format("2006-01-02T15:04:05.000Z"))
 			if got.FirstMessage == "" {
 				got.FirstMessage = "(no messages)" // pi's words for none
 			}

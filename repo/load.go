@@ -408,7 +408,7 @@ func (f *fill) add(rec *jsonl.Record) error {
 	// Of a line that goes on, the archive has the hash and the bytes of its start.
 	fresh := data[min(f.begun, int64(len(data))):]
 	f.hash.Write(fresh)
-	io.WriteString(f.hash, terminator)
+	f.hash.Write([]byte(terminator))
 	f.loader.chunker.add(fresh, terminator)
 	f.begun = 0
 	f.since += rec.Line.Size()

@@ -12,16 +12,6 @@ type Session struct {
 	Features map[string]int // how often each trait occurs; absent when it does not
 }
 
-// Has reports whether the session has any feature whose name begins with prefix.
-func (s Session) Has(prefix string) bool {
-	for name := range s.Features {
-		if len(name) >= len(prefix) && name[:len(prefix)] == prefix {
-			return true
-		}
-	}
-	return false
-}
-
 // A Scope says how far from the ordinary a session may be.
 type Scope int
 
