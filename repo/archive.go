@@ -49,6 +49,7 @@ type Archive struct {
 	write *sqlx.DB // one connection, immediate transactions
 	read  *sqlx.DB // query_only, the index attached as schema idx
 	index *sqlx.DB // one connection to the index file
+	scrap string   // folder that goes with the archive; empty: none
 
 	indexing sync.Mutex // held by the one feeder of the index in this process
 }
@@ -122,6 +123,21 @@ func (a *Archive) claim(ctx context.Context) error {
 	return err
 }
 
+// OpenTemporary opens a new archive in a folder of its own, which [Archive.Close]
+// removes: for a caller who has one session file, or none, and wants to ask.
+func OpenTemporary(ctx context.Context, opts *OpenOptions) (*Archive, error) {
+	dir, err := os.MkdirTemp("", "pidb-*")
+	if err != nil {
+		return nil, fmt.Errorf("open temporary archive: %w", err)
+	}
+	a, err := Open(ctx, filepath.Join(dir, "pidb.db"), opts)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	a.scrap = dir
+	return a, nil
+}
+
 // Close ends all use of the archive. Transactions under way are waited for.
 func (a *Archive) Close() error {
 	var errs []error
@@ -129,6 +145,9 @@ func (a *Archive) Close() error {
 		if db != nil {
 			errs = append(errs, db.Close())
 		}
+	}
+	if a.scrap != "" {
+		errs = append(errs, os.RemoveAll(a.scrap))
 	}
 	return errors.Join(errs...)
 }

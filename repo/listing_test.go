@@ -66,9 +66,6 @@ func withNullContent(t *testing.T, text string) *info {
 	return out
 }
 
-//go:fix inline
-func ptr[T any](v T) *T { return new(v) }
-
 // TestListing compares the listing fields of every conformance case with pi's.
 func TestListing(t *testing.T) {
 	dir := t.TempDir()
