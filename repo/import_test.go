@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -668,5 +669,68 @@ func TestRebuild(t *testing.T) {
 		if diff := cmp.Diff(want[key], rows(t, a, key)); diff != "" {
 			t.Errorf("rows of #%d (-before +after):\n%s", key, diff)
 		}
+	}
+}
+
+// TestLargeFile imports a file of several parts: interrupted after the first, and by
+// two archives handles at once.
+func TestLargeFile(t *testing.T) {
+	var text strings.Builder
+	text.WriteString(header)
+	for i := range 800 {
+		parent := ""
+		if i > 0 {
+			parent = fmt.Sprint("e", i-1)
+		}
+		text.WriteString(entry(fmt.Sprint("e", i), parent, strings.Repeat(fmt.Sprintf("line %d of many ", i), 6000)))
+	}
+	dir := t.TempDir()
+	path := write(t, text.String(), dir, "s.jsonl")
+	age(t, path)
+	database := filepath.Join(dir, "pidb.db")
+	a := openAt(t, database, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	if _, err := a.Import(ctx, []string{path}, &repo.ImportOptions{NoIndex: true, Progress: func(repo.Progress) { cancel() }}); !errors.Is(err, context.Canceled) {
+		t.Fatalf("import: %v", err)
+	}
+	part := bySource(t, a, path)
+	if got := exported(t, a, part.Key); part.Bytes == 0 || part.Bytes >= int64(text.Len()) || got != text.String()[:part.Bytes] {
+		t.Fatalf("%d of %d bytes after the interruption", part.Bytes, text.Len())
+	}
+	b := openAt(t, database, nil)
+	var group sync.WaitGroup
+	for _, archive := range []*repo.Archive{a, b} {
+		group.Go(func() {
+			if _, err := archive.Import(t.Context(), []string{path}, &repo.ImportOptions{NoIndex: true}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	importPaths(t, a, path)
+	whole := bySource(t, a, path)
+	if whole.Key != part.Key || whole.Entries != 800 || digest(exported(t, a, whole.Key)) != digest(text.String()) {
+		t.Errorf("%d entries in the end: %+v", whole.Entries, whole)
+	}
+}
+
+// TestUnreadableStays makes a source unreadable: its session stays as it was.
+func TestUnreadableStays(t *testing.T) {
+	dir := t.TempDir()
+	a := open(t, nil)
+	path := write(t, header+user1, dir, "s.jsonl")
+	importPaths(t, a, path)
+	// A folder in the place of the file cannot be read, whoever asks.
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(dir, "s.jsonl"), path); err != nil {
+		t.Fatal(err)
+	}
+	if r := importPaths(t, a, path); r.Rejected != 1 {
+		t.Errorf("%+v, want one rejected", r)
+	}
+	if s := bySource(t, a, path); s.State != query.Live {
+		t.Errorf("the session is %s", s.State)
 	}
 }

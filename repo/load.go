@@ -46,6 +46,7 @@ type part struct {
 
 	head     head
 	sum      summary
+	before   int64  // rows of the session when this part, not the first, comes
 	sha256   []byte // marshalled state
 	decoder  []byte // marshalled state
 	rows     []row
@@ -384,6 +385,7 @@ type fill struct {
 	ending  *row
 	first   bool
 	since   int64 // bytes since the last part
+	before  int64 // rows at the last part
 
 	carry     []byte // terminator that belongs to the last line in the archive
 	carryLine bool   // the first line is one that the archive has the start of
@@ -453,7 +455,7 @@ func (f *fill) flush(last bool) error {
 	b := f.builder
 	f.loader.chunker.cut()
 	p := &part{
-		job: f.job, action: f.action, first: f.first, last: last, head: f.head, sum: b.sum,
+		job: f.job, action: f.action, first: f.first, last: last, head: f.head, sum: b.sum, before: f.before,
 		rows: b.rows, fixes: b.fixes, chunks: f.loader.chunker.take(), from: f.from, drop: f.drop, ending: f.ending, problems: f.problems,
 	}
 	var err error
@@ -465,7 +467,7 @@ func (f *fill) flush(last bool) error {
 	}
 	b.rows, b.fixes, b.sent = nil, nil, b.first+int64(len(b.links))
 	f.problems, f.first, f.drop, f.ending, f.since = nil, false, none, nil, 0
-	f.from = f.loader.chunker.start
+	f.from, f.before = f.loader.chunker.start, b.sum.rows
 	return f.loader.send(p)
 }
 

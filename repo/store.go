@@ -105,17 +105,14 @@ func (w *writer) store(ctx context.Context, tx *Tx, p *part) (bool, error) {
 	if w.skipped[p.job] {
 		return false, nil
 	}
-	if p.first {
-		current, err := w.begin(ctx, tx, p)
-		if err != nil {
-			return false, fmt.Errorf("store %s: %w", p.job.path, err)
-		}
-		if !current {
-			w.skipped[p.job] = true
-			return false, nil
-		}
+	current, err := w.begin(ctx, tx, p)
+	if err != nil {
+		return false, fmt.Errorf("store %s: %w", p.job.path, err)
 	}
-	var err error
+	if !current {
+		w.skipped[p.job] = true
+		return false, nil
+	}
 	switch p.action {
 	case actReject, actTouch, actEmptied:
 	default:
@@ -134,6 +131,12 @@ func (w *writer) store(ctx context.Context, tx *Tx, p *part) (bool, error) {
 // no longer what the part was made from.
 func (w *writer) begin(ctx context.Context, tx *Tx, p *part) (bool, error) {
 	j := p.job
+	if !p.first {
+		// The part before may be in a transaction of its own.
+		var same bool
+		err := tx.tx.GetContext(ctx, &same, `SELECT EXISTS (SELECT 1 FROM session WHERE key = ? AND rows = ?)`, w.keys[j], p.before)
+		return same, err
+	}
 	current, err := tx.unchanged(ctx, j)
 	if err != nil || !current {
 		return false, err
@@ -430,7 +433,8 @@ func settingName(s setting) string {
 // settle brings the source row up to what the part found.
 func (w *writer) settle(ctx context.Context, tx *Tx, p *part) error {
 	j := p.job
-	if j.path == "" {
+	if j.path == "" || p.action == actReject && p.reason.Code == CodeUnreadable && j.session != nil {
+		// No file, or one that another time may be read again.
 		return nil
 	}
 	state, reason := "present", &Problem{}
