@@ -373,7 +373,7 @@ func decoded(t testing.TB, text []byte) any {
 type count struct {
 	pi     int            // views that pi and pidb agree about
 	whole  int            // trees, children, labels, names, leaves that pi and pidb agree about
-	design map[string]int // views where design.md wants another answer than pi's, by the reason
+	design map[string]int // views where docs/differences.md wants another answer than pi's, by the reason
 }
 
 func (c *count) add(other count) {
@@ -529,7 +529,7 @@ func (m *model) plain(at int) bool {
 	return m.byID(row.id) == at && !slices.ContainsFunc(m.rows[:at], func(other *modelRow) bool { return other.id == row.id })
 }
 
-// otherwise returns why design.md wants another view of an entry than pi gives, or "".
+// otherwise returns why docs/differences.md wants another view of an entry than pi gives, or "".
 func (m *model) otherwise(place int, view *piView, hasValues bool) string {
 	switch {
 	case view.Cycle:
@@ -549,7 +549,7 @@ func (m *model) otherwise(place int, view *piView, hasValues bool) string {
 	return ""
 }
 
-// comparePi compares what pi says of a session with what pidb says, where design.md does
+// comparePi compares what pi says of a session with what pidb says, where docs/differences.md does
 // not want another answer. The model tells where that is.
 func comparePi(s *subject, m *model, pi *piAnswers) count {
 	t := s.t

@@ -70,7 +70,7 @@ func compareFile(t *testing.T, a *repo.Archive, file string, data []byte, pi *pi
 		if pi != nil && pi.Error == "" && !pi.Empty {
 			c = comparePi(s, m, pi)
 		}
-		// Where pi gives no answer to compare with, design.md does.
+		// Where pi gives no answer to compare with, docs/differences.md does.
 		if pi == nil || pi.Error != "" || c.design != nil {
 			compareModel(s, m)
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // model is a session as plain Go values: no database, no integers but places in a slice,
-// every question answered by looking at everything. Its rules are those of design.md.
+// every question answered by looking at everything. Its rules are those of docs/differences.md.
 type model struct {
 	rows    []*modelRow // entries in file order
 	version int         // in the header

@@ -63,8 +63,9 @@ func writeFile(path string, write func(io.Writer) error) error {
 
 // ExportResult is what an export of the whole archive did.
 type ExportResult struct {
-	Sessions int
-	Bytes    int64
+	Sessions int             // written, or there already
+	Present  int             // of Sessions: a file with the same bytes was there
+	Bytes    int64           // of Sessions
 	Failed   []ExportFailure // in the order of session keys
 }
 
@@ -93,9 +94,9 @@ type exportRow struct {
 
 // ExportAll writes every session below dir: under its source's path relative to the
 // folder that was imported, a session in no file where pi would put it, an old version
-// under .versions. A name that is taken gets ~2, ~3 and so on before its ending. dir is
-// made where needed, and nothing outside it is written, whatever paths and ids say; no
-// file in it is replaced. A session that cannot be written is in the result and stops
+// under .versions. A name that is taken gets ~2, ~3 and so on before its ending, but for
+// a file of an earlier export that has the same bytes. dir is made where needed, and
+// nothing outside it is written, whatever paths and ids say; no file in it is replaced. A session that cannot be written is in the result and stops
 // nothing.
 func (a *Archive) ExportAll(ctx context.Context, dir string, progress func(done, total int)) (*ExportResult, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -119,7 +120,7 @@ func (a *Archive) ExportAll(ctx context.Context, dir string, progress func(done,
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			name, err := exportInto(ctx, rx, root, &rows[i], taken)
+			name, present, err := exportInto(ctx, rx, root, &rows[i], taken)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -128,6 +129,9 @@ func (a *Archive) ExportAll(ctx context.Context, dir string, progress func(done,
 			} else {
 				result.Sessions++
 				result.Bytes += rows[i].Bytes
+				if present {
+					result.Present++
+				}
 			}
 			if progress != nil {
 				progress(i+1, len(rows))
@@ -138,9 +142,10 @@ func (a *Archive) ExportAll(ctx context.Context, dir string, progress func(done,
 	return result, mapError(err)
 }
 
-// exportInto writes a session below root under the first name that is free.
-func exportInto(ctx context.Context, rx *reading, root *os.Root, row *exportRow, taken map[string]bool) (string, error) {
-	name := row.relativePath()
+// exportInto writes a session below root under the first name that is free, or finds a
+// file there that holds just its bytes.
+func exportInto(ctx context.Context, rx *reading, root *os.Root, row *exportRow, taken map[string]bool) (name string, present bool, err error) {
+	name = row.relativePath()
 	for n := 2; ; n++ {
 		if !taken[name] {
 			file, err := create(root, name)
@@ -153,14 +158,40 @@ func exportInto(ctx context.Context, rx *reading, root *os.Root, row *exportRow,
 				if err != nil {
 					root.Remove(name)
 				}
-				return name, err
+				return name, false, err
 			}
 			if !errors.Is(err, fs.ErrExist) {
-				return name, err
+				return name, false, err
+			}
+			same, err := holds(ctx, rx, root, name, row)
+			if err != nil {
+				return name, false, err
+			}
+			if same {
+				taken[name] = true
+				return name, true, nil
 			}
 		}
 		name = numbered(row.relativePath(), n)
 	}
+}
+
+// holds reports whether a file below root holds the bytes of a session and no others.
+func holds(ctx context.Context, rx *reading, root *os.Root, name string, row *exportRow) (bool, error) {
+	info, err := root.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() != row.Bytes {
+		return false, nil
+	}
+	file, err := root.Open(name)
+	if err != nil {
+		return false, nil
+	}
+	compare, compared := compareFile(file)
+	if _, err := rx.Write(ctx, row.Key, 0, compare); err != nil {
+		file.Close()
+		return false, err
+	}
+	return compared() == sourceSame, nil
 }
 
 // create makes a new file below root, and the folders above it.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -189,6 +190,10 @@ func (im *importer) plan(ctx context.Context, s *scan) ([]*job, *changes, error)
 	if err != nil {
 		return nil, nil, err
 	}
+	roots := map[string]bool{}
+	for _, source := range known {
+		roots[source.Root] = true
+	}
 	var jobs []*job
 	plan := &changes{}
 	readAt := time.Now()
@@ -219,6 +224,9 @@ func (im *importer) plan(ctx context.Context, s *scan) ([]*job, *changes, error)
 			}
 			continue
 		}
+		if f.named {
+			f.root = knownRoot(f, source, roots)
+		}
 		jobs = append(jobs, &job{found: f, name: f.path, source: source, open: openFile(f.path), readAt: readAt, explicit: explicit})
 	}
 	// Oldest first: keys grow with time, and a search that ranks only the newest hits takes those with the greatest.
@@ -234,6 +242,23 @@ func (im *importer) plan(ctx context.Context, s *scan) ([]*job, *changes, error)
 		}
 	}
 	return jobs, plan, nil
+}
+
+// knownRoot returns the root for a file that was named by itself: the folder that it
+// was imported with before, else the longest folder imported before that holds it, else
+// its own. So it keeps its place in an export of the archive.
+func knownRoot(f found, source *sourceRow, roots map[string]bool) string {
+	if source != nil && within(source.Root, f.path) {
+		return source.Root
+	}
+	for folder := f.root; ; folder = filepath.Dir(folder) {
+		if roots[folder] || folder == filepath.Dir(folder) {
+			if roots[folder] {
+				return folder
+			}
+			return f.root
+		}
+	}
 }
 
 // gone reports whether a path was looked for and is not there.
@@ -383,7 +408,7 @@ func (im *importer) prepare(ctx context.Context, j *job) error {
 			return err
 		}
 	}
-	if len(im.byID) == 0 {
+	if len(im.byID) == 0 && j.path != "" {
 		return nil
 	}
 	return im.adopt(ctx, j)
@@ -581,7 +606,19 @@ func (im *importer) adopt(ctx context.Context, j *job) error {
 	if !ok {
 		return nil
 	}
-	for _, key := range im.byID[header.ID] {
+	candidates := im.byID[header.ID]
+	if j.path == "" {
+		// What a reader gives may be in the archive as a file too.
+		err := im.archive.view(ctx, func(rx *reading) error {
+			return rx.tx.SelectContext(ctx, &candidates, `
+				SELECT key FROM session WHERE id = ? AND state <> 'superseded' AND (source IS NULL OR bytes = ?) ORDER BY source IS NULL, key`,
+				header.ID, j.stat.Size)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, key := range candidates {
 		err := im.archive.view(ctx, func(rx *reading) error {
 			s, err := rx.sessionState(ctx, key)
 			if err != nil {

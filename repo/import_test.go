@@ -144,12 +144,18 @@ func TestLosslessArchive(t *testing.T) {
 			t.Errorf("%s: other bytes came back", name)
 		}
 	}
-	// Nothing is replaced: a second export takes other names.
-	if _, err := a.ExportAll(t.Context(), out, nil); err != nil {
-		t.Fatal(err)
+	// Nothing is replaced: a second export leaves what is there, and takes another name
+	// beside a file with other bytes.
+	write(t, "mine", out, "folder of p", "plain.jsonl")
+	again, err := a.ExportAll(t.Context(), out, nil)
+	if err != nil || again.Sessions != len(want) || again.Present != len(want)-1 {
+		t.Errorf("second export: %+v, %v", again, err)
 	}
-	if n := len(walk(t, out)); n != 2*len(want) {
-		t.Errorf("%d files after a second export, want %d", n, 2*len(want))
+	if n := len(walk(t, out)); n != len(want)+1 {
+		t.Errorf("%d files after a second export, want %d", n, len(want)+1)
+	}
+	if data, err := os.ReadFile(filepath.Join(out, "folder of p", "plain~2.jsonl")); err != nil || string(data) != want[filepath.Join("folder of p", "plain.jsonl")] {
+		t.Errorf("the file beside the other: %q, %v", data, err)
 	}
 }
 
@@ -488,7 +494,7 @@ func TestProblemsNameLines(t *testing.T) {
 func TestDelete(t *testing.T) {
 	dir := t.TempDir()
 	a := open(t, nil)
-	path := write(t, header+user1, dir, "s.jsonl")
+	path := write(t, header+user1, dir, "sub", "s.jsonl")
 	write(t, header+user1+reply1, dir, "copy.jsonl")
 	importPaths(t, a, dir)
 	write(t, strings.Replace(header, "/work", "/else", 1)+user1, path) // a second version
@@ -518,11 +524,15 @@ func TestDelete(t *testing.T) {
 	if left := sessions(t, a); len(left) != 1 {
 		t.Errorf("came back under another name: %+v", left)
 	}
-	// Naming the file brings it back.
+	// Naming the file brings it back, and to its place in an export.
 	if r := importPaths(t, a, path); r.Imported != 1 {
 		t.Errorf("named: %+v", r)
 	}
 	bySource(t, a, path)
+	out := t.TempDir()
+	if _, err := a.ExportAll(t.Context(), out, nil); err != nil || !walk(t, out)[filepath.Join("sub", "s.jsonl")] {
+		t.Errorf("export: %v, %v", walk(t, out), err)
+	}
 }
 
 func TestImportReader(t *testing.T) {
@@ -542,6 +552,11 @@ func TestImportReader(t *testing.T) {
 	}
 	if all := sessions(t, a); len(all) != 1 || exported(t, a, all[0].Key) != header+user1+reply1 {
 		t.Errorf("sessions: %+v", all)
+	}
+	importPaths(t, a, write(t, strings.Replace(header, "s-1", "s-2", 1)+user1, t.TempDir(), "file.jsonl"))
+	same, err := a.ImportReader(t.Context(), "standard input", strings.NewReader(strings.Replace(header, "s-1", "s-2", 1)+user1), nil)
+	if err != nil || same.Unchanged != 1 {
+		t.Errorf("what a file holds already: %+v, %v", same, err)
 	}
 	r, err := a.ImportReader(t.Context(), "standard input", strings.NewReader("nothing\n"), nil)
 	if err != nil || r.Rejected != 1 || r.Problems[0].Path != "standard input" {

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -504,5 +503,5 @@ func nameID(path string) string {
 
 // openFile opens the file of a job for reading.
 func openFile(path string) func() (io.ReadCloser, error) {
-	return func() (io.ReadCloser, error) { return os.Open(path) }
+	return func() (io.ReadCloser, error) { return openQuietly(path) }
 }

@@ -167,7 +167,7 @@ const (
 // compareSource returns a writer for the bytes of a session, and a function that says,
 // when all were written, what the file at path is beside them.
 func compareSource(path string) (io.Writer, func() sourceState) {
-	file, err := os.Open(path)
+	file, err := openQuietly(path)
 	if err != nil {
 		state := sourceDiffers
 		if errors.Is(err, fs.ErrNotExist) {
@@ -175,6 +175,11 @@ func compareSource(path string) (io.Writer, func() sourceState) {
 		}
 		return io.Discard, func() sourceState { return state }
 	}
+	return compareFile(file)
+}
+
+// compareFile is compareSource for an open file, which it closes in the end.
+func compareFile(file *os.File) (io.Writer, func() sourceState) {
 	c := &comparer{r: bufio.NewReaderSize(file, 256<<10)}
 	return c, func() sourceState {
 		defer file.Close()

@@ -1,6 +1,6 @@
 package sessiongen
 
-// oddScenarios bring what design.md does not speak of.
+// oddScenarios bring what docs/differences.md does not speak of.
 var oddScenarios = []func(*gen){
 	(*gen).labelNotString, (*gen).editNoContent, (*gen).emptyID, (*gen).typeNotString, (*gen).contentNotList,
 	(*gen).systemMessageOdd,

@@ -13,8 +13,8 @@
 //   - context/: each rule of pi's model context, built so that the rule applies on some branch
 //   - tree/, time/: shapes that pi reads as pidb does
 //   - line/, value/, header/, v1/, v2/: how lines and values are written
-//   - odd/: what pi opens and design.md does not speak of
-//   - diff/: each row of design.md's table of differences, and what it adds beyond the table
+//   - odd/: what pi opens and docs/differences.md does not speak of
+//   - diff/: each row of docs/differences.md's table of differences, and what it adds beyond the table
 //
 // Over any 400 consecutive seeds each feature occurs in at least 30 sessions of [ScopeAll].
 //
