@@ -46,16 +46,6 @@ func isSessionName(name string) bool {
 	return ok && base != "" && (rest == "" || rest[0] == '.') && !strings.HasSuffix(rest, ".lock") && !strings.HasSuffix(rest, ".tmp")
 }
 
-// archivedBase returns the name that a set-aside session file had, and false for a
-// file that was not set aside.
-func archivedBase(path string) (string, bool) {
-	i := strings.LastIndex(path, ".jsonl.")
-	if i < 0 || i < strings.LastIndexByte(path, filepath.Separator) {
-		return "", false
-	}
-	return path[:i+len(".jsonl")], true
-}
-
 // findFiles looks for session files at the given paths: files as they are, folders with
 // all below them. A symbolic link is followed where it leads to something not seen yet.
 // A folder that does not exist is in gone.

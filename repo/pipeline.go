@@ -1,0 +1,266 @@
+package repo
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+)
+
+// load reads files in parallel and writes what comes of them.
+func (im *importer) load(ctx context.Context, jobs []*job) error {
+	im.progress = Progress{Phase: PhaseRead, TotalFiles: len(jobs)}
+	for _, j := range jobs {
+		im.progress.TotalBytes += j.stat.Size
+	}
+	if len(jobs) == 0 {
+		return nil
+	}
+	if err := im.findSourceless(ctx); err != nil {
+		return err
+	}
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	queue := make(chan *job)
+	parts := make(chan *part, 4)
+	var workers sync.WaitGroup
+	var failed error
+	var once sync.Once
+	for range min(len(jobs), runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			if err := im.work(reading, queue, parts); err != nil {
+				once.Do(func() { failed = err })
+				stop()
+			}
+		})
+	}
+	go func() {
+		defer close(queue)
+		for _, j := range jobs {
+			select {
+			case queue <- j:
+			case <-reading.Done():
+				return
+			}
+		}
+	}()
+	go func() {
+		workers.Wait()
+		close(parts)
+	}()
+	follow := im.follow(ctx)
+	err := im.write(ctx, parts, follow.kick)
+	stop()
+	for range parts {
+	}
+	if followErr := follow.wait(); err == nil {
+		err = followErr
+	}
+	if err == nil && failed != nil {
+		err = failed
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	return err
+}
+
+// work reads the files of a queue.
+func (im *importer) work(ctx context.Context, queue <-chan *job, parts chan<- *part) error {
+	l, err := newLoader(im.archive, func(p *part) error {
+		select {
+		case parts <- p:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for j := range queue {
+		if err := im.prepare(ctx, j); err != nil {
+			return err
+		}
+		if err := l.load(ctx, j); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return fmt.Errorf("import %s: %w", j.name, err)
+		}
+	}
+	return nil
+}
+
+// prepare finds the session that a file goes on with.
+func (im *importer) prepare(ctx context.Context, j *job) error {
+	if j.source != nil {
+		err := im.archive.view(ctx, func(rx *reading) (err error) {
+			j.session, err = rx.newestSession(ctx, j.source.Key)
+			return err
+		})
+		if err != nil || j.session != nil {
+			return err
+		}
+	}
+	if len(im.byID) == 0 && j.path != "" {
+		return nil
+	}
+	return im.adopt(ctx, j)
+}
+
+// batchBytes is how much of the sources one transaction stores.
+const batchBytes = 24 << 20
+
+// write stores parts in transactions of some size until there are no more, and calls
+// committed after each. When ctx ends it commits what it has.
+func (im *importer) write(ctx context.Context, parts <-chan *part, committed func()) error {
+	steady := context.WithoutCancel(ctx)
+	w := newWriter()
+	for {
+		p, ok := <-parts
+		if !ok {
+			return nil
+		}
+		var done []*part
+		err := im.archive.Update(steady, func(tx *Tx) error {
+			var bytes int64
+			for ok {
+				written, err := w.store(steady, tx, p)
+				if err != nil {
+					return err
+				}
+				p.skipped = !written
+				done = append(done, p)
+				for i := range p.chunks {
+					bytes += p.chunks[i].size
+				}
+				if bytes >= batchBytes || ctx.Err() != nil {
+					return nil
+				}
+				p.release()
+				p, ok = <-parts
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		committed()
+		for _, p := range done {
+			im.count(p)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// release lets go of what a part holds beyond what is counted.
+func (p *part) release() {
+	for i := range p.chunks {
+		p.read += p.chunks[i].size
+	}
+	p.rows, p.fixes, p.chunks = nil, nil, nil
+}
+
+func (im *importer) reject(p Problem) {
+	im.result.Rejected++
+	im.result.Problems = append(im.result.Problems, p)
+}
+
+// count adds a stored part to the result.
+func (im *importer) count(p *part) {
+	r := im.result
+	p.release()
+	if p.last {
+		im.progress.Files++
+	}
+	im.progress.Bytes = min(im.progress.Bytes+max(p.read, 0), im.progress.TotalBytes)
+	if p.last && (p.action == actTouch || p.skipped) {
+		im.progress.Bytes = min(im.progress.Bytes+p.job.stat.Size, im.progress.TotalBytes)
+	}
+	if im.opts.Progress != nil {
+		im.opts.Progress(im.progress)
+	}
+	if p.skipped {
+		if p.last {
+			r.Unchanged++
+		}
+		return
+	}
+	r.Problems = append(r.Problems, p.problems...)
+	r.Bytes += p.read
+	if !p.last {
+		return
+	}
+	switch p.action {
+	case actReject:
+		im.reject(*p.reason)
+	case actTouch:
+		r.Unchanged++
+	case actEmptied:
+		r.Missing++
+		r.Updated++
+	case actNew:
+		r.Imported++
+		if p.sum.bytes > 0 {
+			r.Sessions++
+		}
+		r.Entries += p.sum.entries
+	case actVersion:
+		r.Updated++
+		r.Sessions++
+		r.Entries += p.sum.entries
+	case actTail, actReplace:
+		r.Updated++
+		r.Entries += p.sum.entries - p.job.session.Entries
+	}
+}
+
+// follower feeds the search index with what an import has committed so far, beside it.
+type follower struct {
+	kick func()       // there is more
+	wait func() error // there will be no more
+}
+
+func (im *importer) follow(ctx context.Context) follower {
+	if im.opts.NoIndex {
+		return follower{func() {}, func() error { return nil }}
+	}
+	more := make(chan struct{}, 1)
+	failed := make(chan error, 1)
+	go func() {
+		var err error
+		for range more {
+			if err == nil {
+				err = im.archive.UpdateIndex(ctx, nil)
+			}
+		}
+		failed <- err
+	}()
+	return follower{
+		kick: func() {
+			select {
+			case more <- struct{}{}:
+			default:
+			}
+		},
+		wait: func() error {
+			close(more)
+			return <-failed
+		},
+	}
+}
+
+// feed brings the search index up to the archive.
+func (im *importer) feed(ctx context.Context) error {
+	if im.opts.NoIndex {
+		return nil
+	}
+	return im.archive.UpdateIndex(ctx, func(done, total int64) {
+		if im.opts.Progress != nil {
+			im.opts.Progress(Progress{Phase: PhaseIndex, Bytes: done, TotalBytes: total})
+		}
+	})
+}
