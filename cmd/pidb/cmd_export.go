@@ -37,7 +37,8 @@ JSON.stringify, unreadable lines left out. --form branch writes the path to the 
 
 --all -o DIR writes every session below DIR, under the path that its file had below the
 folder it was imported from; sessions in no file where pi would put them, a name that is
-taken with ~2, old versions in .versions. Nothing outside of DIR is written.`,
+taken with ~2, old versions in .versions. A file of an earlier export that has the same
+bytes is left as it is (present). Nothing outside of DIR is written.`,
 		Example: `  pidb export last > session.jsonl
   pidb export 0195f3a2 -o branch.jsonl --form branch --leaf 7c21aa03
   pidb export --all -o backup/`,
@@ -71,7 +72,7 @@ taken with ~2, old versions in .versions. Nothing outside of DIR is written.`,
 	flags.BoolVar(&opts.all, "all", false, "every session of the archive")
 	must(cmd.RegisterFlagCompletionFunc("form", cobra.FixedCompletions([]string{"original", "normalized", "branch"}, cobra.ShellCompDirectiveNoFileComp)))
 	jsonHelp(cmd, `{"session":KEY,"path":,"bytes":}
-{"sessions":,"bytes":,"failed":[{"session":,"path":,"error":}]}`, "one object where it writes to a FILE, or with --all")
+{"sessions":,"present":,"bytes":,"failed":[{"session":,"path":,"error":}]}`, "one object where it writes to a FILE, or with --all")
 	return cmd
 }
 
@@ -184,7 +185,7 @@ func (a *app) exportAll(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	j := exportAllJSON{Sessions: result.Sessions, Bytes: result.Bytes, Failed: []failedJSON{}}
+	j := exportAllJSON{Sessions: result.Sessions, Present: result.Present, Bytes: result.Bytes, Failed: []failedJSON{}}
 	for _, f := range result.Failed {
 		j.Failed = append(j.Failed, failedJSON{Session: f.Session, Path: f.Path, Error: f.Err.Error()})
 		a.say("session #%d: %s: %v", f.Session, f.Path, f.Err)
@@ -195,7 +196,7 @@ func (a *app) exportAll(ctx context.Context, dir string) error {
 			return err
 		}
 	case !a.quiet:
-		a.out.printf("%s, %s, written to %s\n", count(result.Sessions, "session", "sessions"), bytesText(result.Bytes), a.displayPath(dir))
+		a.out.printf("%s, %s, written to %s; %d of them there already\n", count(result.Sessions, "session", "sessions"), bytesText(result.Bytes), a.displayPath(dir), result.Present)
 	}
 	if len(result.Failed) > 0 {
 		return exitWith(exitFailed)

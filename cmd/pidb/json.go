@@ -309,6 +309,7 @@ type exportJSON struct {
 // exportAllJSON is what export --all prints.
 type exportAllJSON struct {
 	Sessions int          `json:"sessions"`
+	Present  int          `json:"present"`
 	Bytes    int64        `json:"bytes"`
 	Failed   []failedJSON `json:"failed"`
 }
