@@ -127,13 +127,13 @@ func message(err error) string {
 func (a *app) sayCandidates(err *query.AmbiguousError) {
 	for i := range err.Candidates {
 		s := &err.Candidates[i]
-		a.say("  #%d  %s  %s  %s", s.Key, s.State, s.ID, where(s))
+		a.say("  %s  %s  %s  %s", quotedKey(s.Key), s.State, s.ID, where(s))
 	}
 	if err.More {
 		a.say("  …")
 	}
 	if len(err.Candidates) > 0 {
-		a.say("hint: name one by its key, as in '#%d'", err.Candidates[0].Key)
+		a.say("hint: name one by its key, as in %s", quotedKey(err.Candidates[0].Key))
 	}
 }
 
@@ -153,7 +153,7 @@ func (a *app) note(format string, args ...any) {
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "pidb",
-		Short: "keeps the sessions of coding agents in one archive",
+		Short: "keeps the sessions of the coding agent pi in one archive",
 		Long: `pidb keeps the sessions of the coding agent pi in one SQLite archive: every byte of
 them, searchable, and with the branches and model contexts that pi would show.
 
@@ -192,7 +192,7 @@ PI_CODING_AGENT_DIR, else ~/.pi/agent/sessions.
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.db, "db", "", "archive `FILE`")
 	flags.BoolVar(&a.json, "json", false, "print JSON: one object a line for lists, else one object")
-	flags.StringArrayVar(&a.roots, "root", nil, "look for sessions in `DIR`, and nowhere else; may be repeated")
+	flags.StringArrayVar(&a.roots, "root", nil, "take in what changed in `DIR` instead of pi's folder; may be repeated")
 	flags.BoolVar(&a.noSync, "no-sync", false, "do not look for what changed in the session folders")
 	flags.StringVar(&a.color, "color", "auto", "colour `WHEN`: auto, always or never")
 	flags.BoolVarP(&a.quiet, "quiet", "q", false, "no notes and no progress")
@@ -207,12 +207,14 @@ PI_CODING_AGENT_DIR, else ~/.pi/agent/sessions.
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetOut(a.out)
 	root.SetErr(a.out)
+	root.SetHelpTemplate(root.HelpTemplate() + "{{if .HasParent}}\nExit codes: see pidb help\n{{end}}")
+	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(helpCommand(root))
 	cobra.EnableCommandSorting = false
 	root.AddCommand(
 		a.searchCommand(), a.lsCommand(), a.showCommand(), a.treeCommand(), a.contextCommand(), a.entriesCommand(), a.statsCommand(),
 		a.importCommand(), a.exportCommand(), a.restoreCommand(), a.rmCommand(), a.verifyCommand(), a.doctorCommand(),
-		versionCommand(a),
+		completionCommand(a), versionCommand(a),
 	)
 	return root
 }
@@ -292,16 +294,6 @@ func (a *app) start() error {
 		})
 	}
 	return nil
-}
-
-// arguments makes wrong arguments of a command an error of usage that shows the right ones.
-func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return &commandError{err: fmt.Errorf("%s: %w", cmd.Name(), err), code: exitUsage, hint: "usage: " + cmd.UseLine()}
-		}
-		return nil
-	}
 }
 
 // dbPath returns the path of the archive, and whether someone named it.

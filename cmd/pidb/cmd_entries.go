@@ -19,7 +19,8 @@ func (a *app) entriesCommand() *cobra.Command {
 		Long: `List the lines of a session in the order of the file, those that are no entries included:
 their type is then blank, malformed, json or session.
 
---type narrows the list, --leaf to the branch that ends at an entry. --raw prints the
+The list shows the role of a message and the type of another entry; a star marks what was
+recovered from a damaged line. --type narrows the list, --leaf to the branch that ends at an entry. --raw prints the
 lines as they are, without more; only on a terminal are control characters replaced.`,
 		Example: `  pidb entries last
   pidb entries last --type compaction --raw | jq -r .summary
@@ -63,7 +64,7 @@ func (a *app) entries(ctx context.Context, rx *query.Rx, s *query.Session, opts 
 			return err
 		}
 		if n++; n == 1 && !a.json && !raw {
-			a.out.printf("%s\n", a.paint(styleDim, fmt.Sprintf("%6s  %-8s  %-8s  %-16s  %-14s  %s", "LINE", "ENTRY", "PARENT", "TIME", "TYPE", "TEXT")))
+			a.out.printf("%s\n", a.paint(styleDim, fmt.Sprintf("%6s  %-8s  %-8s  %-16s  %-14s  %s", "LINE", "ENTRY", "PARENT", "TIME", "ROLE/TYPE", "TEXT")))
 		}
 		switch {
 		case a.json:
@@ -114,7 +115,7 @@ func (a *app) printEntry(ctx context.Context, l *lines, e *query.Entry) error {
 	}
 	kind := head(e.Word(), 14)
 	if e.Role != "" {
-		kind = head(e.Role, 14)
+		kind = head(roleWord("", e.Role), 14)
 	}
 	if e.Recovered {
 		kind = head(kind, 12) + " *"

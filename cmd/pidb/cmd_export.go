@@ -38,13 +38,18 @@ JSON.stringify, unreadable lines left out. --form branch writes the path to the 
 --all -o DIR writes every session below DIR, under the path that its file had below the
 folder it was imported from; sessions in no file where pi would put them, a name that is
 taken with ~2, old versions in .versions. A file of an earlier export that has the same
-bytes is left as it is (present). Nothing outside of DIR is written.`,
+bytes is left as it is (present). Nothing outside of DIR is written.
+
+--json changes nothing where bytes of a session go to standard output.`,
 		Example: `  pidb export last > session.jsonl
   pidb export 0195f3a2 -o branch.jsonl --form branch --leaf 7c21aa03
   pidb export --all -o backup/`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if opts.all {
-				return arguments(cobra.NoArgs)(cmd, args)
+				if len(args) > 0 {
+					return usagef("--all takes no SESSION")
+				}
+				return nil
 			}
 			return arguments(cobra.ExactArgs(1))(cmd, args)
 		},
@@ -101,7 +106,7 @@ func (a *app) export(ctx context.Context, spec string, opts *exportOptions) erro
 				return err
 			}
 			if leaf == 0 {
-				return fmt.Errorf("session #%d has no entries: %w", s.Key, query.ErrNotFound)
+				return fmt.Errorf("session %s has no entries: %w", quotedKey(s.Key), query.ErrNotFound)
 			}
 		}
 		write := func(w io.Writer) error {
@@ -188,7 +193,7 @@ func (a *app) exportAll(ctx context.Context, dir string) error {
 	j := exportAllJSON{Sessions: result.Sessions, Present: result.Present, Bytes: result.Bytes, Failed: []failedJSON{}}
 	for _, f := range result.Failed {
 		j.Failed = append(j.Failed, failedJSON{Session: f.Session, Path: f.Path, Error: f.Err.Error()})
-		a.say("session #%d: %s: %v", f.Session, f.Path, f.Err)
+		a.say("session %s: %s: %v", quotedKey(f.Session), f.Path, f.Err)
 	}
 	switch {
 	case a.json:

@@ -28,7 +28,7 @@ becomes a new version, and the old one is kept. Files are read, never written. A
 that was deleted from the archive comes back when its file is named here.
 
 It ends with 0 also where lines are damaged, 3 when some of the named files are no
-sessions, 1 when nothing could be imported or a named path does not exist.`,
+sessions, 1 when nothing could be imported or a path named here or by --root does not exist.`,
 		Example: `  pidb import
   pidb import ~/backup/sessions old.jsonl
   ssh host cat session.jsonl | pidb import -`,
@@ -73,7 +73,6 @@ func (a *app) importPaths(ctx context.Context, args []string, opts *repo.ImportO
 		if len(paths) == 0 {
 			return &commandError{err: fmt.Errorf("import: no path"), code: exitUsage, hint: "name files or folders, or give --root DIR: with --db the folders of pi are not looked at"}
 		}
-		a.noteAbsent(paths)
 	}
 	archive, err := a.open(ctx)
 	if err != nil {
@@ -84,7 +83,7 @@ func (a *app) importPaths(ctx context.Context, args []string, opts *repo.ImportO
 	total := &repo.ImportResult{}
 	began := time.Now()
 	if len(paths) > 0 {
-		// What is named by --root or found by default need not be there.
+		// What was deleted from the archive comes back only where it is named.
 		take := archive.Import
 		if len(args) == 0 {
 			take = archive.Sync
@@ -92,6 +91,11 @@ func (a *app) importPaths(ctx context.Context, args []string, opts *repo.ImportO
 		result, takeErr := take(ctx, paths, opts)
 		err = takeErr
 		addResult(total, result)
+		if len(args) == 0 && len(a.roots) > 0 {
+			for _, root := range absent(paths) {
+				total.Problems = append(total.Problems, repo.Problem{Path: root, Code: repo.CodeNotFound})
+			}
+		}
 	}
 	if stdin && err == nil {
 		result, readErr := archive.ImportReader(ctx, stdinName, interruptible{ctx, a.stdin}, opts)

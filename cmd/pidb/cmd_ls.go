@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -16,7 +17,7 @@ func (a *app) lsCommand() *cobra.Command {
 	var opts query.ListOptions
 	var cwd, since, until, order string
 	var here bool
-	var limit int
+	limit := limitValue(query.DefaultListLimit)
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "list sessions",
@@ -27,7 +28,9 @@ message, and what names it on the command line. Filters narrow the list: all of 
 to fit. --since and --until look at the last activity.
 
 A page has 50 sessions; what the next one begins after is said on standard error. Sessions
-whose file is gone, and versions of files that were rewritten, are listed with --archived.`,
+whose file is gone, and versions of files that were rewritten, are listed with --archived. That a file
+is gone is noticed when its folder is looked at, whatever folder that is, or when pidb
+verify runs.`,
 		Example: `  pidb ls --here
   pidb ls --since 7d --model opus
   pidb ls --sort cost --limit 10
@@ -46,9 +49,7 @@ whose file is gone, and versions of files that were rewritten, are listed with -
 			if opts.Until, err = moment("until", until, a.now, time.Local); err != nil {
 				return err
 			}
-			if opts.Limit, opts.All, err = limitOf(limit); err != nil {
-				return err
-			}
+			opts.Limit, opts.All = int(limit), limit == 0
 			switch opts.Sort = query.Sort(order); opts.Sort {
 			case query.SortModified, query.SortCreated, query.SortSize, query.SortCost:
 			default:
@@ -60,8 +61,7 @@ whose file is gone, and versions of files that were rewritten, are listed with -
 					return err
 				}
 				if len(list) == 0 {
-					a.noteNoSession()
-					return nil
+					return a.noteNoSession(ctx, rx, opts.Archived)
 				}
 				if a.json {
 					for i := range list {
@@ -87,7 +87,7 @@ whose file is gone, and versions of files that were rewritten, are listed with -
 	flags.StringVar(&opts.Name, "name", "", "`TEXT` is in the name")
 	flags.StringVar(&opts.Model, "model", "", "`TEXT` is in provider/model")
 	flags.StringVar(&order, "sort", "modified", "`ORDER`: modified, created, size or cost")
-	flags.IntVar(&limit, "limit", query.DefaultListLimit, "at most `N` sessions; 0 for all")
+	flags.Var(&limit, "limit", "at most `N` sessions; 0 for all")
 	flags.StringVar(&opts.After, "after", "", "the page behind `CURSOR`")
 	flags.BoolVar(&opts.Archived, "archived", false, "missing and superseded sessions too")
 	must(cmd.MarkFlagDirname("cwd"))
@@ -98,17 +98,48 @@ whose file is gone, and versions of files that were rewritten, are listed with -
 	return cmd
 }
 
-// noteNoSession says that a listing is empty, and where was looked.
-func (a *app) noteNoSession() {
+// noteNoSession says why a listing is empty.
+func (a *app) noteNoSession(ctx context.Context, rx *query.Rx, archived bool) error {
+	all, _, err := rx.List(ctx, &query.ListOptions{All: true, Archived: true})
+	if err != nil {
+		return err
+	}
+	live := 0
+	for i := range all {
+		if all[i].State == query.Live {
+			live++
+		}
+	}
+	switch {
+	case len(all) == 0:
+		a.noteEmpty()
+	case archived:
+		a.note("no session fits, of %s", count(len(all), "session", "sessions"))
+	case live > 0:
+		a.note("no session fits, of %s", count(live, "session", "sessions"))
+	default:
+		a.note("no session whose file is there; --archived adds %s", count(len(all), "session", "sessions"))
+	}
+	return nil
+}
+
+// noteEmpty says that the archive holds no session, and where was looked.
+func (a *app) noteEmpty() {
 	roots, err := a.sessionRoots()
-	if err != nil || a.noSync || len(roots) == 0 {
+	switch {
+	case err != nil || a.noSync:
 		a.note("no sessions")
-		return
+		a.note("hint: without --no-sync the session folders are looked at first")
+	case len(roots) == 0:
+		a.note("no sessions")
+		a.note("hint: with an archive that is named, only folders named by --root DIR are looked at; pidb import PATH takes in any")
+	default:
+		for i := range roots {
+			roots[i] = a.displayPath(roots[i])
+		}
+		a.note("no sessions; looked in %s", strings.Join(roots, ", "))
+		a.note("hint: --root DIR looks in another folder; pidb import PATH takes in any")
 	}
-	for i := range roots {
-		roots[i] = a.displayPath(roots[i])
-	}
-	a.note("no sessions; looked in %s", strings.Join(roots, ", "))
 }
 
 // printSessions prints a list of sessions as a table.
@@ -130,7 +161,7 @@ func (a *app) printSessions(cmd *cobra.Command, rx *query.Rx, list []query.Sessi
 		if archived {
 			row = append(row, string(s.State))
 		}
-		g.rows = append(g.rows, append(row, head(title(s), 200)))
+		g.rows = append(g.rows, append(row, a.titleIn(s, 200)))
 	}
 	g.print(styles...)
 	return nil
@@ -151,12 +182,20 @@ func folder(cwd string, here bool) (string, error) {
 	return filepath.Abs(cwd)
 }
 
-// limitOf reads --limit, for which 0 is all.
-func limitOf(n int) (limit int, all bool, err error) {
-	if n < 0 {
-		return 0, false, usagef("--limit is a number of rows, or 0 for all, not %d", n)
+// limitValue is the value of --limit, for which 0 is all.
+type limitValue int
+
+func (l *limitValue) String() string { return strconv.Itoa(int(*l)) }
+
+func (l *limitValue) Type() string { return "int" }
+
+func (l *limitValue) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return usagef("--limit takes a number, or 0 for all, not %q", text)
 	}
-	return n, n == 0, nil
+	*l = limitValue(n)
+	return nil
 }
 
 // jsonHelp adds to the help of a command what it prints with --json.

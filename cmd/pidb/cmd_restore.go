@@ -40,9 +40,9 @@ in pi. A file that is there is never written over.`,
 			path, err := archive.Restore(ctx, s.Key)
 			switch {
 			case errors.Is(err, repo.ErrNoSource):
-				return withHint(fmt.Errorf("session #%d: %w", s.Key, err), fmt.Sprintf("pidb export '#%d' -o FILE writes it to a new one", s.Key))
+				return withHint(fmt.Errorf("session %s: %w", quotedKey(s.Key), err), fmt.Sprintf("pidb export %s -o FILE writes it to a new one", quotedKey(s.Key)))
 			case errors.Is(err, repo.ErrExists):
-				return withHint(err, fmt.Sprintf("pidb export '#%d' -o FILE writes it to another one", s.Key))
+				return withHint(err, fmt.Sprintf("pidb export %s -o FILE writes it to another one", quotedKey(s.Key)))
 			case err != nil:
 				return err
 			}

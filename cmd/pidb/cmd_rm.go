@@ -72,7 +72,7 @@ func (a *app) remove(ctx context.Context, archive *repo.Archive, s *query.Sessio
 		deleted = true
 	} else {
 		about := head(title(s), 40)
-		_, _ = fmt.Fprintf(a.stderr, "pidb: delete #%d %q, %s, %s, from the archive? [y/N] ", s.Key, about, count(s.Messages, "message", "messages"), a.displayPath(where(s)))
+		_, _ = fmt.Fprintf(a.stderr, "pidb: delete %s %q, %s, %s, from the archive? [y/N] ", quotedKey(s.Key), about, count(s.Messages, "message", "messages"), a.displayPath(where(s)))
 		answer, err := answers.ReadString('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
@@ -90,11 +90,11 @@ func (a *app) remove(ctx context.Context, archive *repo.Archive, s *query.Sessio
 		return a.emit(deletedJSON{s.Key, s.ID, s.Path, deleted})
 	}
 	if !deleted {
-		a.note("#%d stays", s.Key)
+		a.note("%s stays", quotedKey(s.Key))
 		return nil
 	}
 	if !a.quiet {
-		a.out.printf("deleted #%d %s\n", s.Key, flat(s.ID))
+		a.out.printf("deleted %s %s\n", quotedKey(s.Key), flat(s.ID))
 	}
 	return nil
 }

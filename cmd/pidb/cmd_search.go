@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +17,7 @@ func (a *app) searchCommand() *cobra.Command {
 	var opts query.SearchOptions
 	var cwd, since, until, order, session string
 	var regex, substring bool
-	var limit int
+	limit := limitValue(query.DefaultSearchLimit)
 	cmd := &cobra.Command{
 		Use:   "search QUERY…",
 		Short: "find text in all sessions",
@@ -28,7 +31,8 @@ of RE2, --substring for the query as it is. No other query is wrong: foo-bar, a:
 mean what they say.
 
 The best hits come first. An entry that several sessions share, forks for example, is one
-hit. Roles are user, assistant, tool, bash, system, summary, custom, label and name.`,
+hit. Roles are user, assistant, tool, bash, system, custom, summary, label and name, or
+one as it stands in a message, which is what "role" is in JSON.`,
 		Example: `  pidb search "retry backoff"
   pidb search '"connection reset"' --role tool --since 30d
   pidb search --regex 'E0[0-9]{3}' --cwd ~/work
@@ -47,9 +51,7 @@ hit. Roles are user, assistant, tool, bash, system, summary, custom, label and n
 			if opts.Until, err = moment("until", until, a.now, time.Local); err != nil {
 				return err
 			}
-			if opts.Limit, opts.All, err = limitOf(limit); err != nil {
-				return err
-			}
+			opts.Limit, opts.All = int(limit), limit == 0
 			switch opts.Sort = query.SearchSort(order); opts.Sort {
 			case query.SortRelevance, query.SortRecent:
 			default:
@@ -71,8 +73,12 @@ hit. Roles are user, assistant, tool, bash, system, summary, custom, label and n
 					}
 					opts.Session = s.Key
 				}
-				result, err := rx.Search(ctx, strings.Join(args, " "), &opts)
+				text := strings.Join(args, " ")
+				result, err := rx.Search(ctx, text, &opts)
 				if err != nil {
+					return err
+				}
+				if err := a.noteUnknownRoles(ctx, rx, opts.Roles); err != nil {
 					return err
 				}
 				if len(result.Ignored) > 0 {
@@ -85,8 +91,7 @@ hit. Roles are user, assistant, tool, bash, system, summary, custom, label and n
 					a.say("words may be missed in %s that the index lacks yet", count(result.Behind, "session", "sessions"))
 				}
 				if len(result.Hits) == 0 {
-					a.note("nothing found")
-					return nil
+					return a.noteNothingFound(ctx, rx, text, &opts)
 				}
 				for i := range result.Hits {
 					hit := &result.Hits[i]
@@ -114,17 +119,20 @@ hit. Roles are user, assistant, tool, bash, system, summary, custom, label and n
 	flags.StringVar(&since, "since", "", "entries of `TIME` or later")
 	flags.StringVar(&until, "until", "", "entries before `TIME`")
 	flags.StringVar(&session, "session", "", "only `SESSION`, an old version too")
-	flags.IntVar(&limit, "limit", query.DefaultSearchLimit, "at most `N` hits; 0 for all")
+	flags.Var(&limit, "limit", "at most `N` hits; 0 for all")
 	flags.StringVar(&order, "sort", "relevance", "`ORDER`: relevance or recent")
 	flags.BoolVar(&regex, "regex", false, "the query is a regular expression")
 	flags.BoolVar(&substring, "substring", false, "the query is a piece of text, word or not")
 	flags.BoolVar(&opts.Thinking, "thinking", false, "look at what models thought too")
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return &commandError{err: err, code: exitUsage, hint: "words that begin with - go after --, as in: pidb search -- retry -backoff"}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if _, ok := errors.AsType[*commandError](err); ok {
+			return flagError(cmd, err)
+		}
+		return &commandError{err: flagError(cmd, err), code: exitUsage, hint: "words that begin with - go after --, as in: pidb search -- retry -backoff"}
 	})
 	must(cmd.MarkFlagDirname("cwd"))
 	must(cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions([]string{"relevance", "recent"}, cobra.ShellCompDirectiveNoFileComp)))
-	must(cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions([]string{"user", "assistant", "tool", "bash", "system", "summary", "custom", "label", "name"}, cobra.ShellCompDirectiveNoFileComp)))
+	must(cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(roleWords, cobra.ShellCompDirectiveNoFileComp)))
 	must(cmd.RegisterFlagCompletionFunc("session", func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		return a.completeSession(cmd, nil, prefix)
 	}))
@@ -133,6 +141,62 @@ hit. Roles are user, assistant, tool, bash, system, summary, custom, label and n
 
 copies is the number of other sessions that hold the same entry.`, "a line a hit, the best first")
 	return cmd
+}
+
+// noteUnknownRoles says which of the roles that are asked for no entry has, unless they
+// have a word of their own.
+func (a *app) noteUnknownRoles(ctx context.Context, rx *query.Rx, roles []string) error {
+	for _, role := range roles {
+		if slices.Contains(roleWords, role) || slices.Contains(roleWords, roleWord("", role)) {
+			continue
+		}
+		found, err := rx.Search(ctx, ".", &query.SearchOptions{Mode: query.Regexp, Roles: []string{role}, Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(found.Hits) == 0 {
+			a.note("no entry has the role %q; roles are %s", role, strings.Join(roleWords, ", "))
+		}
+	}
+	return nil
+}
+
+// noteNothingFound says why a search has no hits.
+func (a *app) noteNothingFound(ctx context.Context, rx *query.Rx, text string, opts *query.SearchOptions) error {
+	if text = strings.TrimSpace(text); text == "" || text == "re:" && opts.Mode == query.Words {
+		a.note("the query is empty: nothing to look for")
+		return nil
+	}
+	all, _, err := rx.List(ctx, &query.ListOptions{All: true, Archived: true})
+	if err != nil {
+		return err
+	}
+	fitting, _, err := rx.List(ctx, &query.ListOptions{All: true, Archived: true, CWD: opts.CWD})
+	if err != nil {
+		return err
+	}
+	// Of a file that was rewritten the last version is searched, or the one that is named.
+	searched := func(s query.Session) bool {
+		return opts.Session == 0 && s.State != query.Superseded || opts.Session == s.Key
+	}
+	n := 0
+	for i := range fitting {
+		if searched(fitting[i]) {
+			n++
+		}
+	}
+	narrowed := len(opts.Roles) > 0 || len(opts.Tools) > 0 || opts.Model != "" || !opts.Since.IsZero() || !opts.Until.IsZero()
+	switch {
+	case len(all) == 0:
+		a.noteEmpty()
+	case n == 0:
+		a.note("no session fits, of %s", count(len(all), "session", "sessions"))
+	case narrowed:
+		a.note("nothing found in the entries that fit, of %s", count(n, "session", "sessions"))
+	default:
+		a.note("nothing found in %s", count(n, "session", "sessions"))
+	}
+	return nil
 }
 
 func newHitJSON(h *query.Hit) hitJSON {
@@ -161,13 +225,10 @@ func (a *app) printHit(cmd *cobra.Command, rx *query.Rx, h *query.Hit) error {
 		about = append(about, "also in "+count(int64(h.Copies), "other session", "other sessions"))
 	}
 	tail := " · " + strings.Join(about, " · ")
-	a.out.printf("%s%s\n", a.paint(styleTitle, head(title(s), max(a.term.columns()-runewidth.StringWidth(tail), 24))), a.paint(styleDim, tail))
-	who := h.Role
-	switch {
-	case h.Tool != "":
-		who = h.Tool
-	case who == "":
-		who = h.Type
+	a.out.printf("%s%s\n", a.paint(styleTitle, a.titleIn(s, max(a.term.columns()-runewidth.StringWidth(tail), 24))), a.paint(styleDim, tail))
+	who := roleWord(h.Type, h.Role)
+	if h.Tool != "" {
+		who = "tool " + h.Tool
 	}
 	a.out.printf("  %s %s\n", a.paint(styleOf(h.Role), flat(who)+":"), a.highlight(h.Snippet))
 	a.out.printf("  %s\n\n", a.paint(styleDim, "pidb show "+name+" --entry "+nameOf(h.EntryID, h.Line)))

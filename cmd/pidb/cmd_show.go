@@ -61,14 +61,7 @@ func (a *app) show(ctx context.Context, rx *query.Rx, s *query.Session, leaf, en
 	for _, label := range labels {
 		t.labels[label.Target] = label.Text
 	}
-	print := t.entry
-	if a.json {
-		print = t.json
-	} else if entry == "" {
-		a.sessionHeading(s)
-	}
-	switch {
-	case entry != "":
+	if entry != "" {
 		ref, err := findEntry(ctx, rx, s, entry)
 		if err != nil {
 			return err
@@ -81,7 +74,19 @@ func (a *app) show(ctx context.Context, rx *query.Rx, s *query.Session, leaf, en
 			return t.json(ctx, &e)
 		}
 		return t.alone(ctx, &e)
-	case all:
+	}
+	// What cannot be shown is said before anything is.
+	ref, err := findLeaf(ctx, rx, s, leaf)
+	if err != nil {
+		return err
+	}
+	print := t.entry
+	if a.json {
+		print = t.json
+	} else if err := a.sessionHeading(ctx, rx, s); err != nil {
+		return err
+	}
+	if all {
 		for e, err := range rx.Entries(ctx, s.Key, nil) {
 			if err != nil {
 				return err
@@ -94,10 +99,6 @@ func (a *app) show(ctx context.Context, rx *query.Rx, s *query.Session, leaf, en
 			}
 		}
 		return nil
-	}
-	ref, err := findLeaf(ctx, rx, s, leaf)
-	if err != nil {
-		return err
 	}
 	if ref == 0 {
 		a.note("the session has no entries")

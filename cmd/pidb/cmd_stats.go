@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"slices"
 	"strconv"
 	"time"
 	_ "time/tzdata" // --tz works where the system has no zones
@@ -53,8 +55,13 @@ Days come oldest first, other rows the dearest first.`,
 					return err
 				}
 				if len(stats) == 0 {
-					a.note("nothing was used")
-					return nil
+					all, _, err := rx.List(ctx, &query.ListOptions{Limit: 1, Archived: true})
+					if err == nil && len(all) == 0 {
+						a.noteEmpty()
+					} else {
+						a.note("nothing was used")
+					}
+					return err
 				}
 				if a.json {
 					for i := range stats {
@@ -64,8 +71,7 @@ Days come oldest first, other rows the dearest first.`,
 					}
 					return nil
 				}
-				a.printStats(by, stats)
-				return nil
+				return a.printStats(ctx, rx, by, stats)
 			})
 		},
 	}
@@ -89,28 +95,44 @@ func newStatJSON(s *query.Stat) statJSON {
 	}
 }
 
-func (a *app) printStats(by string, stats []query.Stat) {
+// printStats prints rows as a table. A row of one session says what that is about, other
+// rows of how many sessions they are.
+func (a *app) printStats(ctx context.Context, rx *query.Rx, by string, stats []query.Stat) error {
 	var sum query.Stat
-	numbers := func(s *query.Stat, sessions string) []string {
-		return []string{sessions, tokens(s.Input), tokens(s.Output), tokens(s.CacheRead), tokens(s.CacheWrite), tokens(s.Total), money(s.Cost)}
+	row := func(key, sessions, about string, s *query.Stat) []string {
+		numbers := []string{tokens(s.Input), tokens(s.Output), tokens(s.CacheRead), tokens(s.CacheWrite), tokens(s.Total), money(s.Cost)}
+		if by == "session" {
+			return slices.Concat([]string{key}, numbers, []string{about})
+		}
+		return slices.Concat([]string{key, sessions}, numbers)
 	}
 	g := &grid{
-		app: a, heads: []string{map[string]string{"day": "DAY", "model": "MODEL", "cwd": "FOLDER", "session": "SESSION"}[by], "SESSIONS", "INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "TOKENS", "COST"},
+		app: a, heads: []string{map[string]string{"day": "DAY", "model": "MODEL", "cwd": "FOLDER"}[by], "SESSIONS", "INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "TOKENS", "COST"},
 		right: []bool{false, true, true, true, true, true, true, true},
+	}
+	if by == "session" {
+		g.heads = slices.Concat([]string{"SESSION"}, g.heads[2:], []string{"ABOUT"})
+		g.right = []bool{false, true, true, true, true, true, true, false}
 	}
 	for i := range stats {
 		s := &stats[i]
-		key := head(s.Key, 48)
+		key, about := head(s.Key, 48), ""
 		switch {
 		case by == "session":
-			key = "#" + strconv.FormatInt(int64(s.Session), 10) + " " + head(s.Key, 40)
+			session, err := rx.Session(ctx, s.Session)
+			if err != nil {
+				return err
+			}
+			if key, err = sessionName(ctx, rx, &session); err != nil {
+				return err
+			}
+			about = a.titleIn(&session, 200)
+		case s.Key == "":
+			key = "(unknown)"
 		case by == "cwd":
 			key = cutLeft(a.displayPath(s.Key), 40)
 		}
-		if s.Key == "" {
-			key = "(unknown)"
-		}
-		g.rows = append(g.rows, append([]string{key}, numbers(s, strconv.FormatInt(s.Sessions, 10))...))
+		g.rows = append(g.rows, row(key, strconv.FormatInt(s.Sessions, 10), about, s))
 		sum.Input += s.Input
 		sum.Output += s.Output
 		sum.CacheRead += s.CacheRead
@@ -120,8 +142,9 @@ func (a *app) printStats(by string, stats []query.Stat) {
 	}
 	if len(stats) > 1 {
 		// A session may be in several rows: their sum says nothing.
-		g.rows = append(g.rows, append([]string{"in all"}, numbers(&sum, "")...))
+		g.rows = append(g.rows, row("in all", "", "", &sum))
 		g.footers = 1
 	}
 	g.print()
+	return nil
 }

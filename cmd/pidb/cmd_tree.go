@@ -120,7 +120,9 @@ func (a *app) drawTree(ctx context.Context, rx *query.Rx, s *query.Session, all 
 			d.on[branch[i].Ref] = true
 		}
 	}
-	a.sessionHeading(s)
+	if err := a.sessionHeading(ctx, rx, s); err != nil {
+		return err
+	}
 	return d.draw(ctx, roots)
 }
 
@@ -238,12 +240,9 @@ func (d *drawing) node(ctx context.Context, n *query.Node, prefix string) error 
 	if d.on[n.Ref] {
 		bullet = "• "
 	}
-	who := n.Role
-	if who == "" {
-		who = n.Type
-	}
+	who := roleWord(n.Type, n.Role)
 	if n.Role == "toolResult" {
-		who = "← " + n.Value
+		who += " " + n.Value
 	}
 	who = head(who, 24) + ":"
 	label := ""

@@ -58,7 +58,7 @@ gone: both are whole in the archive. Files that have changed are taken in first;
 				if f.Line > 0 {
 					place += fmt.Sprintf(", line %d", f.Line)
 				}
-				a.say("session #%d is damaged: %s: %v", f.Session, place, f.Err)
+				a.say("session %s is damaged: %s: %v", quotedKey(f.Session), place, f.Err)
 			}
 			if a.json {
 				if err := a.emit(j); err != nil {

@@ -1,5 +1,5 @@
-// Command pidb keeps the sessions of coding agents in one SQLite archive and answers
-// questions about them.
+// Command pidb keeps the sessions of the coding agent pi in one SQLite archive and
+// answers questions about them.
 //
 // The package owns arguments, environment, the terminal and the words that are printed;
 // it knows no SQL and decides nothing that package repo or query decides.

@@ -1,9 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"syscall"
+
+	"github.com/spf13/cobra"
 
 	"pidb/query"
 	"pidb/repo"
@@ -47,6 +52,119 @@ func (e *commandError) Unwrap() error { return e.err }
 // usagef is an error of someone who called the command in a wrong way.
 func usagef(format string, args ...any) error {
 	return &commandError{err: fmt.Errorf(format, args...), code: exitUsage}
+}
+
+// arguments makes wrong arguments of a command an error of usage that shows the right
+// ones: those that its Use lists.
+func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		err := check(cmd, args)
+		if err == nil {
+			return nil
+		}
+		need, optional := operands(cmd.Use)
+		switch most := len(need) + len(optional); {
+		case len(args) < len(need):
+			err = fmt.Errorf("%s needs %s", cmd.Name(), operandText(need[len(args):]))
+		case len(args) > most && most == 0:
+			err = fmt.Errorf("%s takes no argument; %q is too many", cmd.Name(), args[0])
+		case len(args) > most:
+			err = fmt.Errorf("%s takes %s; %q is too many", cmd.Name(), operandText(slices.Concat(need, optional)), args[most])
+		default:
+			err = fmt.Errorf("%s: %w", cmd.Name(), err)
+		}
+		return &commandError{err: err, code: exitUsage, hint: "usage: " + cmd.UseLine()}
+	}
+}
+
+// operands returns what the Use of a command asks for behind its name, and what in
+// brackets it takes too, without flags.
+func operands(use string) (need, optional []string) {
+	inFlag := false
+	for _, word := range strings.Fields(use)[1:] {
+		name := strings.Trim(word, "[]")
+		switch {
+		case strings.HasPrefix(word, "[-"):
+			inFlag = true
+		case inFlag:
+		case strings.HasPrefix(word, "["):
+			optional = append(optional, name)
+		default:
+			need = append(need, name)
+		}
+		if strings.HasSuffix(word, "]") {
+			inFlag = false
+		}
+	}
+	return need, optional
+}
+
+// operandText names operands in a sentence.
+func operandText(names []string) string {
+	if len(names) > 1 {
+		last := len(names) - 1
+		return strings.Join(names[:last], ", ") + " and " + names[last]
+	}
+	name, many := strings.CutSuffix(names[0], "…")
+	switch {
+	case !many:
+		return "one " + name
+	case strings.ContainsRune("AEIO", rune(name[0])):
+		return "an " + name
+	}
+	return "a " + name
+}
+
+// flagError says what is wrong with a flag.
+func flagError(cmd *cobra.Command, err error) error {
+	if own, ok := errors.AsType[*commandError](err); ok {
+		err = own // of a value that reads itself, without what the parser says around it
+	} else if named, ok := errors.AsType[namedFlagError](err); ok {
+		name := named.GetSpecifiedName()
+		dashed, flag := "--"+name, cmd.Flag(name)
+		if named.GetSpecifiedShortnames() != "" {
+			dashed, flag = "-"+name, cmd.Flags().ShorthandLookup(name)
+		}
+		if flag == nil {
+			return &commandError{err: fmt.Errorf("unknown flag: %s", dashed), code: exitUsage, hint: fmt.Sprintf("%s --help lists the flags", cmd.CommandPath())}
+		}
+		err = fmt.Errorf("%s needs %s", dashed, valueText(flag.Usage))
+	} else if flag, value, ok := valueOf(err, cmd.Flag("help")); ok {
+		if flag.NoOptDefVal != "" {
+			err = fmt.Errorf("--%s takes no value; it got %q", flag.Name, value)
+		} else {
+			err = fmt.Errorf("--%s takes %s, not %q", flag.Name, valueText(flag.Usage), value)
+		}
+	}
+	return &commandError{err: err, code: exitUsage, hint: fmt.Sprintf("%s --help shows how to call it", cmd.CommandPath())}
+}
+
+// valueText names the value of a flag, which its usage has between backquotes.
+func valueText(usage string) string {
+	_, name, _ := strings.Cut(usage, "`")
+	name, _, _ = strings.Cut(name, "`")
+	return operandText([]string{cmp.Or(name, "value") + "…"})
+}
+
+// valueOf returns from an error of the parser of flags the flag, whose type is that of
+// any other one, and the value that it does not take.
+func valueOf[F any](err error, _ F) (flag F, value string, ok bool) {
+	wrong, ok := err.(interface {
+		GetFlag() F
+		GetValue() string
+	})
+	if ok {
+		flag, value = wrong.GetFlag(), wrong.GetValue()
+	}
+	return flag, value, ok
+}
+
+// namedFlagError is an error of the parser of flags: one that is not known, or that
+// lacks its value.
+type namedFlagError interface {
+	error
+	GetSpecifiedName() string
+	GetSpecifiedShortnames() string
 }
 
 // withHint adds a hint to an error.

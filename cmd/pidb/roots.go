@@ -37,11 +37,20 @@ func (a *app) noteAbsent(roots []string) {
 	if len(a.roots) == 0 {
 		return // pi makes its folder when it needs it
 	}
-	for _, root := range roots {
-		if _, err := os.Stat(root); errors.Is(err, fs.ErrNotExist) {
-			a.note("no such folder: %s", root)
+	for _, root := range absent(roots) {
+		a.note("no such folder: %s", root)
+	}
+}
+
+// absent returns those of some paths that do not exist.
+func absent(paths []string) []string {
+	var list []string
+	for _, path := range paths {
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			list = append(list, path)
 		}
 	}
+	return list
 }
 
 // piSessions returns the folder where pi keeps its sessions, "" where there is no home.

@@ -36,6 +36,10 @@ func findSession(ctx context.Context, rx *query.Rx, spec string) (query.Session,
 		}
 	}
 	if errors.Is(err, query.ErrNotFound) {
+		all, _, listErr := rx.List(ctx, &query.ListOptions{Limit: 1, Archived: true})
+		if listErr == nil && len(all) == 0 {
+			return found, withHint(sessionNotFound(spec), "the archive is empty: --root DIR takes in what is in a folder, pidb import PATH what is anywhere")
+		}
 		return found, withHint(sessionNotFound(spec), "pidb ls --archived --limit 0 lists all sessions")
 	}
 	return found, err
@@ -64,7 +68,7 @@ func findLeaf(ctx context.Context, rx *query.Rx, s *query.Session, spec string) 
 func findEntry(ctx context.Context, rx *query.Rx, s *query.Session, spec string) (query.Ref, error) {
 	ref, err := rx.FindEntry(ctx, s.Key, spec)
 	if errors.Is(err, query.ErrNotFound) {
-		return 0, withHint(fmt.Errorf("entry %q of session #%d: %w", spec, s.Key, query.ErrNotFound), fmt.Sprintf("pidb entries '#%d' lists them", s.Key))
+		return 0, withHint(fmt.Errorf("entry %q of session %s: %w", spec, quotedKey(s.Key), query.ErrNotFound), fmt.Sprintf("pidb entries %s lists them", quotedKey(s.Key)))
 	}
 	return ref, err
 }
@@ -77,8 +81,11 @@ func sessionName(ctx context.Context, rx *query.Rx, s *query.Session) (string, e
 			return short, err
 		}
 	}
-	return fmt.Sprintf("'#%d'", s.Key), nil
+	return quotedKey(s.Key), nil
 }
+
+// quotedKey returns #KEY as a shell takes it, for which a # begins a comment.
+func quotedKey(key query.Key) string { return fmt.Sprintf("'#%d'", key) }
 
 // title returns what a session is about: its name, else its first message.
 func title(s *query.Session) string {
@@ -88,7 +95,21 @@ func title(s *query.Session) string {
 	return s.FirstMessage
 }
 
-// completeSession offers session ids to the shell.
+// wholeTitle is how much there is of a title where it is not cut to a terminal, in
+// columns: a first message may be a book.
+const wholeTitle = 2000
+
+// titleIn returns the title of a session on one line, safe to print: so many columns of
+// it on a terminal, else all.
+func (a *app) titleIn(s *query.Session, columns int) string {
+	if !a.term.out {
+		columns = wholeTitle
+	}
+	return head(title(s), columns)
+}
+
+// completeSession offers session ids to the shell, and #KEY where an id does not say
+// which session is meant. The shell takes no candidate that does not begin as the word does.
 func (a *app) completeSession(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -109,8 +130,17 @@ func (a *app) completeSession(cmd *cobra.Command, args []string, prefix string) 
 		const offered = 200
 		list, _, err := rx.List(cmd.Context(), &query.ListOptions{Limit: offered})
 		for i := range list {
-			if s := &list[i]; strings.HasPrefix(s.ID, prefix) && flat(s.ID) == s.ID {
-				names = append(names, s.ID+"\t"+head(title(s), 50))
+			s := &list[i]
+			_, unique, err := rx.ShortID(cmd.Context(), s)
+			if err != nil {
+				return err
+			}
+			name := s.ID
+			if !unique || flat(name) != name {
+				name = fmt.Sprintf("#%d", s.Key)
+			}
+			if strings.HasPrefix(name, prefix) {
+				names = append(names, name+"\t"+head(title(s), 50))
 			}
 		}
 		return err

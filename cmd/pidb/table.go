@@ -50,7 +50,7 @@ func (g *grid) print(styles ...style) {
 	for n, row := range g.rows {
 		cells := table.Row{}
 		for i, cell := range row {
-			if i == last && g.app.term.width > 0 && !g.right[i] {
+			if i == last && g.app.term.out && g.app.term.width > 0 && !g.right[i] {
 				cell = cut(cell, max(room, 16))
 			}
 			s := stylePlain

@@ -155,6 +155,34 @@ func problemText(p *repo.Problem) string {
 	return what
 }
 
+// roleWords are the roles that search knows by words of its own.
+var roleWords = []string{"user", "assistant", "tool", "bash", "system", "custom", "summary", "label", "name"}
+
+// roleWord names who speaks in an entry by the word that search --role takes, any other
+// entry by its type.
+func roleWord(kind, role string) string {
+	switch role {
+	case "toolResult":
+		return "tool"
+	case "bashExecution":
+		return "bash"
+	case "compactionSummary", "branchSummary":
+		return "summary"
+	case "":
+	default:
+		return role
+	}
+	switch kind {
+	case "compaction", "branch_summary":
+		return "summary"
+	case "custom_message":
+		return "custom"
+	case "session_info":
+		return "name"
+	}
+	return kind
+}
+
 // lineText returns a line number as ENTRY names it, without the colon.
 func lineText(n query.LineNumber) string {
 	if n.Part > 0 {

@@ -102,7 +102,7 @@ func (t *transcript) entry(ctx context.Context, e *query.Entry) error {
 		t.summary(e, "compaction", c.TokensBefore, c.Summary)
 	case "branch_summary":
 		b, _ := o.BranchSummary()
-		t.summary(e, "branch summary", 0, b.Summary)
+		t.summary(e, "branch", 0, b.Summary)
 	case "model_change":
 		t.aside(e, "model", t.lines.gist(e, o))
 	case "thinking_level_change":
@@ -123,7 +123,7 @@ func (t *transcript) summary(e *query.Entry, what string, before int64, summary 
 	if before > 0 {
 		about = "of " + tokens(before) + " tokens"
 	}
-	t.heading(styleSystem, what, about, clock(e.Timestamp), entryName(e))
+	t.heading(styleSystem, "summary", what, about, clock(e.Timestamp), entryName(e))
 	t.print("%s\n", t.label(e))
 	t.text(stylePlain, "", summary, foldSummary)
 	t.print("\n")
@@ -148,7 +148,7 @@ func (t *transcript) message(e *query.Entry, m jsonl.Value, role string) {
 		}
 	case "toolResult":
 		tool, _ := m.Get("toolName").Text()
-		who, s := "← "+flat(tool), styleTool
+		who, s := strings.TrimSpace("tool "+flat(tool)), styleTool
 		if m.Get("isError").Truthy() {
 			who, s = who+" failed", styleError
 		}
@@ -171,11 +171,11 @@ func (t *transcript) message(e *query.Entry, m jsonl.Value, role string) {
 		}
 	case "compactionSummary", "branchSummary":
 		text, _ := m.Get("summary").Text()
-		who := "compaction"
+		what := "compaction"
 		if role == "branchSummary" {
-			who = "branch summary"
+			what = "branch"
 		}
-		t.heading(styleSystem, who, when, name)
+		t.heading(styleSystem, "summary", what, when, name)
 		t.print("%s\n", t.label(e))
 		t.text(stylePlain, "", text, foldSummary)
 	default:
@@ -193,7 +193,7 @@ func (t *transcript) message(e *query.Entry, m jsonl.Value, role string) {
 
 func (t *transcript) bash(e *query.Entry, m jsonl.Value) {
 	command, _ := m.Get("command").Text()
-	t.heading(styleUser, "user ran", clock(e.Timestamp), entryName(e))
+	t.heading(styleUser, "bash", clock(e.Timestamp), entryName(e))
 	t.print("%s\n", t.label(e))
 	t.text(styleTool, "", "$ "+command, 0)
 	output, _ := m.Get("output").Text()
@@ -260,21 +260,22 @@ func (t *transcript) call(block jsonl.Value) {
 }
 
 // sessionHeading prints what is known of a session, before its transcript or its tree.
-func (a *app) sessionHeading(s *query.Session) {
+func (a *app) sessionHeading(ctx context.Context, rx *query.Rx, s *query.Session) error {
 	const margin = 9
-	title := s.Name
-	if title == "" {
-		title = s.FirstMessage
+	problems, err := problemsOf(ctx, rx, s)
+	if err != nil {
+		return err
 	}
-	if title != "" {
-		a.out.printf("%s\n", a.paint(styleTitle, head(title, a.term.columns())))
+	if title := a.titleIn(s, a.term.columns()); title != "" {
+		a.out.printf("%s\n", a.paint(styleTitle, title))
 	}
 	line := func(name, value string) {
 		if value != "" {
 			a.out.printf("%s %s\n", a.paint(styleDim, pad(name, 8)), value)
 		}
 	}
-	line("session", fmt.Sprintf("%s  #%d", head(s.ID, a.term.columns()-2*margin), s.Key))
+	key := "  " + quotedKey(s.Key)
+	line("session", head(s.ID, a.term.columns()-margin-len(key))+key)
 	line("folder", cutLeft(a.displayPath(s.CWD), a.term.columns()-margin))
 	source := a.displayPath(s.Path)
 	if source != "" && s.State != query.Live {
@@ -292,16 +293,43 @@ func (a *app) sessionHeading(s *query.Session) {
 	if s.Cost > 0 {
 		about = append(about, money(s.Cost))
 	}
-	if s.Problems > 0 {
-		about = append(about, count(s.Problems, "problem", "problems"))
-	}
 	line("holds", strings.Join(about, ", "))
+	line("problems", problems)
 	when := clock(s.Modified)
 	if !s.Created.IsZero() {
 		when = clock(s.Created) + " to " + when
 	}
 	line("time", when)
 	a.out.printf("\n")
+	return nil
+}
+
+// damagedShown is how many damaged lines a heading names.
+const damagedShown = 6
+
+// problemsOf says what is wrong with the file of a session, "" where nothing is.
+func problemsOf(ctx context.Context, rx *query.Rx, s *query.Session) (string, error) {
+	var parts []string
+	damaged := s.Problems
+	if s.Headerless && damaged > 0 {
+		damaged--
+		parts = append(parts, "no header")
+	}
+	if damaged > 0 {
+		var names []string
+		for e, err := range rx.Entries(ctx, s.Key, &query.EntriesOptions{Types: []string{string(query.KindMalformed)}}) {
+			if err != nil {
+				return "", err
+			}
+			if len(names) == damagedShown {
+				names = append(names, "…")
+				break
+			}
+			names = append(names, lineText(e.Line))
+		}
+		parts = append(parts, count(damaged, "damaged line", "damaged lines")+": "+strings.Join(names, ", "))
+	}
+	return strings.Join(parts, ", "), nil
 }
 
 // sinceWhen returns how long before now a time is.
