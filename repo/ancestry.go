@@ -16,7 +16,7 @@ type archived struct {
 
 func (a *archived) last(ctx context.Context, id string) (int64, error) {
 	var ref query.Ref
-	err := a.rx.tx.GetContext(ctx, &ref, `
+	err := a.rx.get(ctx, &ref, `
 		SELECT ref FROM entry WHERE id = ? AND ref >= ? AND ref < ? ORDER BY ref DESC LIMIT 1`,
 		id, query.MakeRef(a.session, 0), query.MakeRef(a.session+1, 0))
 	if errors.Is(err, sql.ErrNoRows) {
@@ -41,7 +41,7 @@ type linkRow struct {
 func (a *archived) link(ctx context.Context, seq int64) (link, error) {
 	var row linkRow
 	ref := query.MakeRef(a.session, seq)
-	if err := a.rx.tx.GetContext(ctx, &row, `
+	if err := a.rx.get(ctx, &row, `
 		SELECT e.parent, e.depth, e.compaction, t.key IS NOT NULL AS has_setting, t.provider, t.model, t.has_model, t.thinking,
 			EXISTS (SELECT 1 FROM entry c WHERE c.parent = e.ref) AS parented
 		FROM entry e LEFT JOIN setting t ON t.key = e.setting WHERE e.ref = ?`, ref); err != nil {
@@ -59,7 +59,7 @@ func (a *archived) link(ctx context.Context, seq int64) (link, error) {
 
 func (a *archived) awaited(ctx context.Context, id string) (bool, error) {
 	var found bool
-	err := a.rx.tx.GetContext(ctx, &found, `
+	err := a.rx.get(ctx, &found, `
 		SELECT EXISTS (SELECT 1 FROM entry WHERE orphan = ? AND ref >= ? AND ref < ?)`,
 		id, query.MakeRef(a.session, 0), query.MakeRef(a.session+1, 0))
 	return found, err
@@ -68,7 +68,7 @@ func (a *archived) awaited(ctx context.Context, id string) (bool, error) {
 func (a *archived) rootmost(ctx context.Context, seq int64, id string) (int64, error) {
 	var found *query.Ref
 	// Parents here point to earlier rows: the path ends.
-	err := a.rx.tx.GetContext(ctx, &found, `
+	err := a.rx.get(ctx, &found, `
 		WITH RECURSIVE path (ref, parent, id) AS (
 			SELECT ref, parent, id FROM entry WHERE ref = ?
 			UNION ALL

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,10 +53,16 @@ type Archive struct {
 	scrap string   // folder that goes with the archive; empty: none
 
 	indexing sync.Mutex // held by the one feeder of the index in this process
+	prepared statements
+	live     *loader // of the one write transaction; nil: not made yet
 }
 
 // busyTimeout is how long a write waits for another process, in milliseconds.
 const busyTimeout = "60000"
+
+// checkpointPages is how far the write-ahead log grows before a commit empties it. An
+// append writes a dozen pages, and of a hundred appends at most one should wait for that.
+const checkpointPages = "4000"
 
 // pageSize of a new archive and of its index, in bytes.
 const pageSize = "8192"
@@ -92,7 +99,7 @@ func (a *Archive) open(ctx context.Context, opts *OpenOptions) error {
 	}
 	var err error
 	if a.write, err = openDB(a.path, "", 1, url.Values{
-		"_pragma": {"page_size=" + pageSize, "cache_size=-32768", "temp_store=MEMORY", "journal_size_limit=67108864"},
+		"_pragma": {"page_size=" + pageSize, "cache_size=-32768", "temp_store=MEMORY", "journal_size_limit=67108864", "wal_autocheckpoint=" + checkpointPages},
 		"_txlock": {"immediate"}, "_synchronous": {synchronous},
 	}); err != nil {
 		return err
@@ -164,7 +171,21 @@ func (a *Archive) View(ctx context.Context, f func(rx *query.Rx) error) error {
 // reading is a read transaction with the SQL of this package.
 type reading struct {
 	*query.Rx
-	tx *sqlx.Tx
+	tx       *sqlx.Tx
+	prepared map[string]*sqlx.Stmt // statements of this transaction; nil: none are kept
+	archive  *Archive
+}
+
+// get reads one row, as sqlx's GetContext does.
+func (rx *reading) get(ctx context.Context, dst any, statement string, args ...any) error {
+	if rx.prepared == nil {
+		return rx.tx.GetContext(ctx, dst, statement, args...)
+	}
+	stmt, err := rx.prepare(ctx, statement)
+	if err != nil {
+		return err
+	}
+	return stmt.GetContext(ctx, dst, args...)
 }
 
 func (a *Archive) view(ctx context.Context, f func(rx *reading) error) error {
@@ -173,35 +194,37 @@ func (a *Archive) view(ctx context.Context, f func(rx *reading) error) error {
 		return mapError(err)
 	}
 	defer tx.Rollback()
-	return mapError(f(&reading{query.NewRx(tx), tx}))
+	return mapError(f(&reading{Rx: query.NewRx(tx), tx: tx, archive: a}))
 }
 
 // Tx writes to an archive. It reads what it wrote itself.
 type Tx struct {
 	reading
-	prepared map[string]*sql.Stmt
-	now      time.Time // of everything that this transaction writes
-	change   int64     // archive.change after it
-	changed  bool
+	now     time.Time // of everything that this transaction writes
+	change  int64     // archive.change after it
+	changed bool
 }
 
 // Update calls f in a transaction that is committed when f returns nil and undone when
 // it does not. It waits for other writers.
 func (a *Archive) Update(ctx context.Context, f func(tx *Tx) error) error {
+	if err := a.prepared.prepare(ctx, a.write); err != nil {
+		return mapError(err)
+	}
 	sqlTx, err := a.write.BeginTxx(ctx, nil)
 	if err != nil {
 		return mapError(err)
 	}
 	defer sqlTx.Rollback()
-	tx := &Tx{reading: reading{query.NewRx(sqlTx), sqlTx}, prepared: map[string]*sql.Stmt{}, now: a.now().UTC()}
-	if err := sqlTx.GetContext(ctx, &tx.change, `SELECT change + 1 FROM archive`); err != nil {
+	tx := &Tx{reading: reading{Rx: query.NewRx(sqlTx), tx: sqlTx, prepared: map[string]*sqlx.Stmt{}, archive: a}, now: a.now().UTC()}
+	if err := tx.get(ctx, &tx.change, `SELECT change + 1 FROM archive`); err != nil {
 		return mapError(err)
 	}
 	if err := f(tx); err != nil {
 		return mapError(err)
 	}
 	if tx.changed {
-		if _, err := sqlTx.ExecContext(ctx, `UPDATE archive SET change = ?`, tx.change); err != nil {
+		if _, err := tx.exec(ctx, `UPDATE archive SET change = ?`, tx.change); err != nil {
 			return mapError(err)
 		}
 	}
@@ -284,15 +307,70 @@ func newNonce() int64 {
 	return int64(binary.LittleEndian.Uint64(b[:]) >> 1)
 }
 
-// exec runs a statement that is prepared once a transaction.
+// exec runs a statement that is prepared once for all transactions.
 func (tx *Tx) exec(ctx context.Context, statement string, args ...any) (sql.Result, error) {
-	stmt, ok := tx.prepared[statement]
-	if !ok {
-		var err error
-		if stmt, err = tx.tx.PrepareContext(ctx, statement); err != nil {
-			return nil, err
-		}
-		tx.prepared[statement] = stmt
+	stmt, err := tx.prepare(ctx, statement)
+	if err != nil {
+		return nil, err
 	}
 	return stmt.ExecContext(ctx, args...)
+}
+
+// prepare returns a statement of a write transaction.
+func (rx *reading) prepare(ctx context.Context, statement string) (*sqlx.Stmt, error) {
+	stmt, ok := rx.prepared[statement]
+	if ok {
+		return stmt, nil
+	}
+	if kept := rx.archive.prepared.find(statement); kept != nil {
+		stmt = rx.tx.StmtxContext(ctx, kept)
+	} else {
+		var err error
+		if stmt, err = rx.tx.PreparexContext(ctx, statement); err != nil {
+			return nil, err
+		}
+	}
+	rx.prepared[statement] = stmt
+	return stmt, nil
+}
+
+// statements are those of write transactions, prepared on the one connection for writing.
+// A transaction holds that connection, and so a new statement is prepared for keeps before
+// the next one begins.
+type statements struct {
+	mu   sync.Mutex
+	kept map[string]*sqlx.Stmt
+	next []string // to be prepared
+}
+
+// find returns a statement, nil where it is to be prepared yet.
+func (s *statements) find(statement string) *sqlx.Stmt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stmt := s.kept[statement]
+	if stmt == nil && !slices.Contains(s.next, statement) {
+		s.next = append(s.next, statement)
+	}
+	return stmt
+}
+
+func (s *statements) prepare(ctx context.Context, db *sqlx.DB) error {
+	s.mu.Lock()
+	next := s.next
+	s.next = nil
+	s.mu.Unlock()
+	for _, statement := range next {
+		stmt, err := db.PreparexContext(ctx, statement)
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		if s.kept == nil {
+			s.kept = map[string]*sqlx.Stmt{}
+		}
+		// Two transactions that have waited may have prepared the same; one of them is never used.
+		s.kept[statement] = stmt
+		s.mu.Unlock()
+	}
+	return nil
 }

@@ -30,6 +30,15 @@
 // import commits as it goes, whole files at a time, but for those of many megabytes,
 // which a later import goes on with.
 //
+// # Live sessions
+//
+// A session that was born here grows by [Session.Append]: every append is one transaction,
+// durable when it returns, and its lines are those that pi would write for the same
+// values, so that pi opens an export and goes on with it. The cost does not grow with the
+// session. Its leaf is durable; each handle has one of its own, so that writers who do
+// not know of each other make branches and never lose a line. docs/api.md says which
+// function of pi's session manager is which here.
+//
 // # Search index
 //
 // Full text lives in a second file beside the archive, see [Archive.IndexPath]. It is

@@ -30,6 +30,14 @@ var (
 	ErrExists = errors.New("already exists")
 	// ErrNoSource is returned for a session that is in no file.
 	ErrNoSource = errors.New("the session is in no file")
+	// ErrNotNative is returned for an append to a session that belongs to a file: fork it.
+	ErrNotNative = errors.New("the session belongs to a file")
+	// ErrConflict is returned where the leaf of a session is no longer the one that was asked for.
+	ErrConflict = errors.New("the leaf has moved")
+	// ErrInvalidID is returned for a session id that cannot be one.
+	ErrInvalidID = errors.New("invalid session id")
+	// ErrInvalidEntry is returned for an entry that pi would not write.
+	ErrInvalidEntry = errors.New("invalid entry")
 	// ErrTooLarge is returned for a file or a line beyond what an archive can hold.
 	ErrTooLarge = errors.New("too large")
 )
@@ -56,6 +64,9 @@ func mapError(err error) error {
 	case sqlite3.SQLITE_TOOBIG:
 		sentinel = ErrTooLarge
 	default:
+		return err
+	}
+	if errors.Is(err, sentinel) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", sentinel, err)

@@ -61,6 +61,14 @@ func (s *sessionState) head() head {
 	return head{id: s.ID, format: s.Format, headerless: s.Headerless, cwd: s.CWD, parent: s.ParentPath, createdMS: s.CreatedMS}
 }
 
+// leafRef returns the leaf, 0 for none.
+func (s *sessionState) leafRef() query.Ref {
+	if s.Leaf == nil {
+		return 0
+	}
+	return *s.Leaf
+}
+
 func (s *sessionState) summary() summary {
 	return summary{
 		lines: s.Lines, bytes: s.Bytes, rows: s.Rows, messages: s.Messages, entries: s.Entries, tips: s.Tips, problems: s.Problems,
@@ -81,7 +89,7 @@ func (rx *reading) newestSession(ctx context.Context, source int64) (*sessionSta
 // sessionState returns what is needed to go on with a session.
 func (rx *reading) sessionState(ctx context.Context, key query.Key) (*sessionState, error) {
 	var s sessionState
-	err := rx.tx.GetContext(ctx, &s, `SELECT `+sessionStateColumns+` FROM session WHERE key = ?`, key)
+	err := rx.get(ctx, &s, `SELECT `+sessionStateColumns+` FROM session WHERE key = ?`, key)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("session #%d: %w", key, ErrNotFound)
 	}
@@ -291,8 +299,10 @@ func (tx *Tx) cutPieces(ctx context.Context, session query.Key, from int64) erro
 // fill stores the lines of a part and what the session row holds of them.
 func (w *writer) fill(ctx context.Context, tx *Tx, p *part) error {
 	session := w.keys[p.job]
-	if err := tx.cutPieces(ctx, session, p.from); err != nil {
-		return err
+	if old := p.job.session; old != nil && p.from < old.Bytes {
+		if err := tx.cutPieces(ctx, session, p.from); err != nil {
+			return err
+		}
 	}
 	for i := range p.chunks {
 		if err := tx.putChunk(ctx, session, &p.chunks[i]); err != nil {
@@ -404,9 +414,9 @@ func (w *writer) settingKey(ctx context.Context, tx *Tx, r *row) (any, error) {
 	}
 	var key int64
 	const find = `SELECT key FROM setting WHERE provider IS ? AND model IS ? AND has_model = ? AND thinking IS ?`
-	err := tx.tx.GetContext(ctx, &key, find, s.model.provider, s.model.name, s.hasModel, s.thinking)
+	err := tx.get(ctx, &key, find, s.model.provider, s.model.name, s.hasModel, s.thinking)
 	if errors.Is(err, sql.ErrNoRows) {
-		err = tx.tx.GetContext(ctx, &key, `INSERT INTO setting (provider, model, has_model, thinking) VALUES (?, ?, ?, ?) RETURNING key`,
+		err = tx.get(ctx, &key, `INSERT INTO setting (provider, model, has_model, thinking) VALUES (?, ?, ?, ?) RETURNING key`,
 			s.model.provider, s.model.name, s.hasModel, s.thinking)
 	}
 	if err == nil {
@@ -469,6 +479,10 @@ func (w *writer) settle(ctx context.Context, tx *Tx, p *part) error {
 	}
 	_, err = tx.exec(ctx, `UPDATE session SET source = ?, state = ? WHERE key = ? AND (source IS NOT ? OR state <> ?)`,
 		source, live, session, source, live)
+	if err == nil && j.session != nil && j.session.Native && (p.action == actTail || p.action == actReplace) {
+		// A session born here that went on in a file belongs to the file.
+		_, err = tx.exec(ctx, `UPDATE session SET native = 0 WHERE key = ?`, session)
+	}
 	return err
 }
 

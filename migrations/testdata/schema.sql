@@ -41,6 +41,13 @@ CREATE TABLE entry (
     setting  INTEGER REFERENCES setting (key) -- model and thinking level here
 ) STRICT;
 
+CREATE TABLE metadata (
+    session INTEGER NOT NULL REFERENCES session (key) ON DELETE CASCADE,
+    key     TEXT    NOT NULL,
+    value   TEXT    NOT NULL,               -- JSON, in the form of JSON.stringify
+    PRIMARY KEY (session, key)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE piece (
     session INTEGER NOT NULL REFERENCES session (key) ON DELETE CASCADE,
     start   INTEGER NOT NULL,               -- offset of the chunk's first byte in the session
