@@ -214,6 +214,7 @@ PI_CODING_AGENT_DIR, else ~/.pi/agent/sessions.
 	root.AddCommand(
 		a.searchCommand(), a.lsCommand(), a.showCommand(), a.treeCommand(), a.contextCommand(), a.entriesCommand(), a.statsCommand(),
 		a.importCommand(), a.exportCommand(), a.restoreCommand(), a.rmCommand(), a.verifyCommand(), a.doctorCommand(),
+		a.newCommand(), a.appendCommand(), a.branchCommand(), a.forkCommand(), a.extractCommand(), a.labelCommand(), a.nameCommand(),
 		completionCommand(a), versionCommand(a),
 	)
 	return root

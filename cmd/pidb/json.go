@@ -330,6 +330,27 @@ type deletedJSON struct {
 	Deleted bool      `json:"deleted"`
 }
 
+// madeJSON is what new, fork and extract print.
+type madeJSON struct {
+	Session       query.Key `json:"session"`
+	ID            string    `json:"id"`
+	CWD           string    `json:"cwd,omitempty"`
+	ParentSession string    `json:"parentSession,omitempty"`
+	Entries       int64     `json:"entries"`
+}
+
+// appendedJSON is a line of append, and what label and name print.
+type appendedJSON struct {
+	Session query.Key `json:"session"`
+	Entry   string    `json:"entry"`
+}
+
+// branchJSON is what branch prints.
+type branchJSON struct {
+	Session query.Key `json:"session"`
+	Leaf    string    `json:"leaf,omitempty"`
+}
+
 // checkJSON is what doctor prints.
 type checkJSON struct {
 	Path     string        `json:"path"`
