@@ -303,7 +303,9 @@ func (tx *Tx) setState(ctx context.Context, source int64, state string, session 
 	if _, err := tx.exec(ctx, `UPDATE source SET state = ?, problem = NULL, detail = '' WHERE key = ?`, state, source); err != nil {
 		return err
 	}
-	_, err := tx.exec(ctx, `UPDATE session SET state = ? WHERE source = ? AND state <> 'superseded' AND state <> ?`, session, source, session)
+	// A session that was born here does not go with a copy of it.
+	_, err := tx.exec(ctx, `UPDATE session SET state = ? WHERE source = ? AND state <> 'superseded' AND state <> ? AND (native = 0 OR ? = 'live')`,
+		session, source, session, session)
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -544,4 +545,35 @@ func TestAppendInterrupted(t *testing.T) {
 		t.Errorf("info %+v", info)
 	}
 	appendTo(t, s, userMessage("three"))
+}
+
+// TestNativeOutlivesItsCopy imports an exported session and deletes the file.
+func TestNativeOutlivesItsCopy(t *testing.T) {
+	a := open(t, nil)
+	s, err := a.Create(t.Context(), "/work", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Append(t.Context(), repo.Message(map[string]any{"role": "user", "content": "hello"})); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	path := write(t, exported(t, a, s.Key()), dir, "copy.jsonl")
+	importPaths(t, a, dir)
+	if info, err := s.Info(t.Context()); err != nil || info.Path != path {
+		t.Fatalf("imported: %+v, %v", info, err)
+	}
+	for _, change := range []func() error{
+		func() error { return os.WriteFile(path, nil, 0o600) },
+		func() error { return os.WriteFile(path, []byte("notes\n"), 0o600) },
+		func() error { return os.Remove(path) },
+	} {
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		importPaths(t, a, dir)
+		if info, err := s.Info(t.Context()); err != nil || info.State != query.Live {
+			t.Errorf("the session is %s, %v", info.State, err)
+		}
+	}
 }

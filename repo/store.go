@@ -474,7 +474,7 @@ func (w *writer) settle(ctx context.Context, tx *Tx, p *part) error {
 		return nil
 	}
 	live := query.Live
-	if p.action == actReject || p.action == actEmptied {
+	if (p.action == actReject || p.action == actEmptied) && !j.session.Native {
 		live = query.Missing
 	}
 	_, err = tx.exec(ctx, `UPDATE session SET source = ?, state = ? WHERE key = ? AND (source IS NOT ? OR state <> ?)`,
