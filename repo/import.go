@@ -57,6 +57,7 @@ type ImportResult struct {
 	Bytes     int64 // bytes read into the archive
 	Duration  time.Duration
 	Problems  []Problem // in the order of files, then lines
+	IndexErr  error     // what kept the search index behind; the sessions are in all the same
 }
 
 // Import takes session files in: files by name, folders with all that is below them. A
@@ -112,7 +113,7 @@ func (a *Archive) ImportReader(ctx context.Context, name string, r io.Reader, op
 	im := &importer{archive: a, opts: opts, explicit: true, result: &ImportResult{Files: 1}}
 	j := &job{found: found{path: "", stat: stat{Size: size}}, name: name, open: openFile(spool.Name()), readAt: began, explicit: true}
 	if err = im.load(ctx, []*job{j}); err == nil {
-		err = im.feed(ctx)
+		err = im.index(ctx, im.feed(ctx))
 	}
 	im.result.Duration = time.Since(began)
 	return im.result, mapError(err)
@@ -161,7 +162,16 @@ func (im *importer) run(ctx context.Context, paths []string) error {
 			return err
 		}
 	}
-	return im.feed(ctx)
+	return im.index(ctx, im.feed(ctx))
+}
+
+// index notes that the search index could not be fed: it is derived, and fed again by
+// whoever searches. Only the end of ctx is an error.
+func (im *importer) index(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() == nil {
+		im.result.IndexErr, err = mapError(err), nil
+	}
+	return err
 }
 
 // changes are rows to be changed for files that are not read.

@@ -120,8 +120,8 @@ type stale struct {
 }
 
 // UpdateIndex feeds the search index with the lines that it lacks and takes out what
-// was deleted. It costs a query when there is nothing to do. progress, if any, is told
-// the bytes of sessions done and to be done.
+// was deleted. Lines whose bytes are damaged are left out. It costs a query when there
+// is nothing to do. progress, if any, is told the bytes of sessions done and to be done.
 func (a *Archive) UpdateIndex(ctx context.Context, progress func(done, total int64)) error {
 	a.indexing.Lock()
 	defer a.indexing.Unlock()
@@ -324,7 +324,8 @@ func (f *feeder) put(ctx context.Context, tx *sqlx.Tx, insert *sql.Stmt, b *batc
 func (f *feeder) read(ctx context.Context, todo []stale, batches chan<- *batch) error {
 	for i := range todo {
 		err := f.archive.view(ctx, func(rx *reading) error { return f.readSession(ctx, rx, &todo[i], batches) })
-		if err != nil {
+		// The rows of one session may be damaged: the others are fed all the same.
+		if err != nil && !errors.Is(err, ErrDamaged) {
 			return err
 		}
 	}
@@ -360,10 +361,10 @@ func (f *feeder) readSession(ctx context.Context, rx *reading, s *stale, batches
 			return err
 		}
 		d, err := text.document(ctx, rx, &row)
-		if err != nil {
+		if err != nil && !errors.Is(mapError(err), ErrDamaged) {
 			return err
 		}
-		if d.size() == 0 {
+		if err != nil || d.size() == 0 {
 			continue
 		}
 		b.documents = append(b.documents, d)

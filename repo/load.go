@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -503,5 +505,28 @@ func nameID(path string) string {
 
 // openFile opens the file of a job for reading.
 func openFile(path string) func() (io.ReadCloser, error) {
-	return func() (io.ReadCloser, error) { return openQuietly(path) }
+	return func() (io.ReadCloser, error) { return openRegular(path) }
+}
+
+var errNotRegular = errors.New("not a regular file")
+
+// openRegular opens a regular file for reading. What has taken its place since it was
+// found, a pipe or a device, is refused at once.
+func openRegular(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|quiet, 0)
+	if errors.Is(err, fs.ErrPermission) {
+		file, err = os.OpenFile(path, os.O_RDONLY|unquiet, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errNotRegular
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
 }

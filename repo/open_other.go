@@ -2,7 +2,6 @@
 
 package repo
 
-import "os"
-
-// openQuietly opens a file for reading.
-func openQuietly(path string) (*os.File, error) { return os.Open(path) }
+// quiet and unquiet are flags for opening a file to read, the second ones to be tried
+// where the first are refused.
+const quiet, unquiet = openNoWait, openNoWait

@@ -53,7 +53,7 @@ func (im *importer) load(ctx context.Context, jobs []*job) error {
 	stop()
 	for range parts {
 	}
-	if followErr := follow.wait(); err == nil {
+	if followErr := im.index(ctx, follow.wait()); err == nil {
 		err = followErr
 	}
 	if err == nil && failed != nil {

@@ -1,17 +1,9 @@
 package repo
 
-import (
-	"os"
-	"syscall"
-)
+import "syscall"
 
 func ctimeNS(sys *syscall.Stat_t) int64 { return sys.Ctim.Nano() }
 
-// openQuietly opens a file for reading and, where the system lets, leaves the time of
-// its last access as it is.
-func openQuietly(path string) (*os.File, error) {
-	if file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOATIME, 0); err == nil {
-		return file, nil
-	}
-	return os.Open(path)
-}
+// quiet opens a file without waiting for the other end of a pipe, and leaves the time of
+// its last access as it is, which only the owner of the file may ask for.
+const quiet, unquiet = syscall.O_NONBLOCK | syscall.O_NOATIME, syscall.O_NONBLOCK

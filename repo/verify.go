@@ -44,8 +44,13 @@ func (a *Archive) Verify(ctx context.Context, keys []query.Key, progress func(do
 			}
 		}
 		for i, key := range keys {
+			result.Sessions++
 			if err := rx.verify(ctx, key, result); err != nil {
-				return fmt.Errorf("verify session #%d: %w", key, err)
+				// Whatever stands in the way of one session says nothing of the next.
+				if ctx.Err() != nil || errors.Is(err, ErrNotFound) {
+					return fmt.Errorf("verify session #%d: %w", key, err)
+				}
+				result.Failed = append(result.Failed, VerifyFailure{Session: key, Err: mapError(err)})
 			}
 			if progress != nil {
 				progress(i+1, len(keys))
@@ -71,7 +76,6 @@ func (rx *reading) verify(ctx context.Context, key query.Key, result *VerifyResu
 	if err := rx.tx.GetContext(ctx, &source, `SELECT o.path, s.state FROM session s LEFT JOIN source o ON o.key = s.source WHERE s.key = ?`, key); err != nil {
 		return err
 	}
-	result.Sessions++
 	compare, compared := io.Discard, func() sourceState { return sourceNone }
 	if source.Path != nil && s.State != query.Superseded {
 		compare, compared = compareSource(*source.Path)
@@ -167,7 +171,7 @@ const (
 // compareSource returns a writer for the bytes of a session, and a function that says,
 // when all were written, what the file at path is beside them.
 func compareSource(path string) (io.Writer, func() sourceState) {
-	file, err := openQuietly(path)
+	file, err := openRegular(path)
 	if err != nil {
 		state := sourceDiffers
 		if errors.Is(err, fs.ErrNotExist) {

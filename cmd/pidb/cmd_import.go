@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,6 +108,7 @@ func (a *app) importPaths(ctx context.Context, args []string, opts *repo.ImportO
 	if err == nil || ctx.Err() != nil {
 		err = errors.Join(err, a.printImport(total))
 	}
+	a.noteIndex(total.IndexErr)
 	if err != nil {
 		return err
 	}
@@ -129,6 +131,7 @@ func addResult(total, r *repo.ImportResult) {
 	total.Entries += r.Entries
 	total.Bytes += r.Bytes
 	total.Problems = append(total.Problems, r.Problems...)
+	total.IndexErr = cmp.Or(total.IndexErr, r.IndexErr)
 }
 
 // importCode returns the error that gives an import its exit code.

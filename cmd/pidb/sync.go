@@ -48,10 +48,12 @@ func (a *app) sync(ctx context.Context, archive *repo.Archive, index indexing) e
 		return nil
 	}
 	a.noteRejected(result)
+	a.noteIndex(result.IndexErr)
 	return nil
 }
 
-// updateIndex makes text searchable that an earlier command took in.
+// updateIndex makes text searchable that an earlier command took in. What it cannot add
+// a search tells of; only an interruption is an error.
 func (a *app) updateIndex(ctx context.Context, archive *repo.Archive) error {
 	bar := a.newBar()
 	defer bar.end()
@@ -61,7 +63,15 @@ func (a *app) updateIndex(ctx context.Context, archive *repo.Archive) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return err
+	a.noteIndex(err)
+	return nil
+}
+
+// noteIndex says what kept the search index behind.
+func (a *app) noteIndex(err error) {
+	if err != nil {
+		a.say("words may be missed in what changed: %v", err)
+	}
 }
 
 // noteRejected says that files are no sessions, when they were looked at just now.

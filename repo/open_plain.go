@@ -1,0 +1,5 @@
+//go:build !unix
+
+package repo
+
+const openNoWait = 0
