@@ -20,7 +20,7 @@ const Version = 2
 
 // IndexVersion is user_version of a search index with the schema of [Index]. It changes
 // with the schema and with the way text is cut into tokens.
-const IndexVersion = 1
+const IndexVersion = 2
 
 var (
 	// ErrNewer is returned for an archive that a newer pidb has written.

@@ -1,32 +1,70 @@
 package query
 
-// Token is a word of a text as the search index has it.
-type Token = token
+import (
+	"strings"
 
-// Tokens returns all tokens of a text.
-func Tokens(text []byte) []Token { return tokens(text) }
+	"pidb/query/fulltext"
+)
 
-// Word returns the folded word.
-func (t token) Word() string { return t.word }
+// plainly reads a query without fields.
+func plainly(query string) parsed { return parseQuery(query, func(field) bool { return false }) }
 
-// Expression returns what a query asks FTS5, over columns given as its column filter,
-// and the terms that were ignored.
-func Expression(query, columns string) (expr string, ignored []string) {
-	terms, ignored := parseTerms(query)
-	return expression(terms, columns), ignored
+// Expression returns what a query asks for, and the terms that were ignored.
+func Expression(query string) (expr string, ignored []string) {
+	p := plainly(query)
+	quoted := func(t *term) string {
+		if t.prefix {
+			return `"` + t.text + `" *`
+		}
+		return `"` + t.text + `"`
+	}
+	var needs, not []string
+	for _, need := range p.needs() {
+		var choices []string
+		for _, i := range need {
+			choices = append(choices, quoted(&p.terms[i]))
+		}
+		needs = append(needs, strings.Join(choices, " OR "))
+	}
+	for i := range p.terms {
+		if p.terms[i].not {
+			not = append(not, quoted(&p.terms[i]))
+		}
+	}
+	expr = strings.Join(needs, " AND ")
+	if len(not) > 0 {
+		expr += " NOT " + strings.Join(not, " OR ")
+	}
+	return expr, p.ignored
+}
+
+// IndexQuery returns what a query without fields asks the index.
+func IndexQuery(query string) *fulltext.Query {
+	p := plainly(query)
+	q := &fulltext.Query{Fields: fulltext.InTalk | fulltext.InTool}
+	p.ask(q)
+	return q
+}
+
+// Wants reports whether a text is a hit for a query.
+func Wants(query, text string) bool {
+	p := plainly(query)
+	found := make([]bool, len(p.terms))
+	markTerms(p.terms)([]byte(text), found)
+	return p.wants(found)
 }
 
 // SnippetOf returns the snippet of a text for a query.
 func SnippetOf(query string, text []byte) Snippet {
-	terms, _ := parseTerms(query)
-	return makeSnippet(text, markTerms(terms)(text))
+	terms := plainly(query).terms
+	return makeSnippet(text, markTerms(terms)(text, make([]bool, len(terms))))
 }
 
 // Marks returns the texts that a query marks in a text.
 func Marks(query, text string) []string {
-	terms, _ := parseTerms(query)
+	terms := plainly(query).terms
 	var list []string
-	for _, m := range markTerms(terms)([]byte(text)) {
+	for _, m := range markTerms(terms)([]byte(text), make([]bool, len(terms))) {
 		list = append(list, text[m.start:m.end])
 	}
 	return list
@@ -47,8 +85,8 @@ func NewPattern(query string, mode Mode) (Pattern, error) {
 // Match reports whether a text has a match.
 func (p Pattern) Match(text string) bool { return p.p.match([]byte(text)) }
 
-// Expression returns what narrows the search.
-func (p Pattern) Expression(columns string) string { return p.p.expression(columns) }
+// Needs returns what narrows the search.
+func (p Pattern) Needs() [][]fulltext.Choice { return p.p.needs }
 
 // CanMatch reports whether a line may hold a match.
 func (p Pattern) CanMatch(line []byte) bool { return p.p.canMatch(line) }

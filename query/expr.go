@@ -1,10 +1,37 @@
 package query
 
 import (
+	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"pidb/query/fulltext"
 )
+
+// token is a word of a query or of a text.
+type token struct {
+	word       string // folded: lower case, without accents
+	start, end int    // byte range in the text
+	apart      bool   // one character of a script without spaces
+}
+
+// tokens returns all words of a short text.
+func tokens(text []byte) []token {
+	var list []token
+	var t fulltext.Tokenizer
+	t.Reset(text)
+	for {
+		start, end, ok := t.Next()
+		if !ok {
+			return list
+		}
+		word := string(t.Word) + string(text[end:end+t.Symbols])
+		list = append(list, token{word, start, end + t.Symbols, t.Apart})
+	}
+}
 
 // term is one thing that a query asks for.
 type term struct {
@@ -15,12 +42,28 @@ type term struct {
 	or     bool // an alternative to the term before
 }
 
-// parseTerms reads a query. Words and phrases in double quotes are terms; a quote that
+// field is a filter in a query: role:user.
+type field struct {
+	name, value string
+	not         bool
+}
+
+// parsed is a query that was read.
+type parsed struct {
+	terms   []term
+	fields  []field
+	ignored []string // terms that hold no word
+}
+
+var fieldPattern = regexp.MustCompile(`^(role|tool|cwd|model|name|session|before|after|since|until|type|is):("[^"]*"?|[^\s"]+)`)
+
+// parseQuery reads a query. Words and phrases in double quotes are terms; a quote that
 // is not closed reaches to the end. A minus before a term excludes it, a star behind it
-// leaves its last word open, OR between two terms asks for either. Anything is a query:
-// what could not be an operator where it stands is text. Terms that hold no word are
-// given back in ignored.
-func parseTerms(query string) (terms []term, ignored []string) {
+// leaves its last word open, OR between two terms asks for either. A field that means
+// says is one is a filter. Anything is a query: what could not be an operator where it
+// stands is text.
+func parseQuery(query string, means func(field) bool) parsed {
+	var p parsed
 	var list []term
 	or := false
 	for {
@@ -29,26 +72,22 @@ func parseTerms(query string) (terms []term, ignored []string) {
 			break
 		}
 		var t term
-		typed, quoted := "", false
 		if rest, ok := strings.CutPrefix(query, "-"); ok && rest != "" && !or {
 			if r, _ := utf8.DecodeRuneInString(rest); r != '-' && !unicode.IsSpace(r) {
 				t.not = true
 				query = rest
 			}
 		}
-		if rest, ok := strings.CutPrefix(query, `"`); ok {
-			quoted = true
-			typed, query, _ = strings.Cut(rest, `"`)
-			if after, ok := strings.CutPrefix(query, "*"); ok {
-				typed, query = typed+"*", after
+		if m := fieldPattern.FindStringSubmatch(query); m != nil && !or {
+			if f := (field{m[1], strings.Trim(m[2], `"`), t.not}); f.value != "" && means(f) {
+				p.fields = append(p.fields, f)
+				query = query[len(m[0]):]
+				continue
 			}
-		} else {
-			end := strings.IndexFunc(query, unicode.IsSpace)
-			if end < 0 {
-				end = len(query)
-			}
-			typed, query = query[:end], query[end:]
 		}
+		var typed string
+		var quoted bool
+		typed, query, quoted = cutTerm(query)
 		if typed == "OR" && !quoted && !t.not && !or && len(list) > 0 && !list[len(list)-1].not && strings.TrimSpace(query) != "" {
 			or = true
 			continue
@@ -61,13 +100,35 @@ func parseTerms(query string) (terms []term, ignored []string) {
 		}
 		list = append(list, t)
 	}
-	positive := false
+	p.keep(list)
+	return p
+}
+
+// cutTerm cuts a word or a phrase from a query.
+func cutTerm(query string) (typed, rest string, quoted bool) {
+	if rest, ok := strings.CutPrefix(query, `"`); ok {
+		typed, rest, _ = strings.Cut(rest, `"`)
+		if after, ok := strings.CutPrefix(rest, "*"); ok {
+			typed, rest = typed+"*", after
+		}
+		return typed, rest, true
+	}
+	end := strings.IndexFunc(query, unicode.IsSpace)
+	if end < 0 {
+		end = len(query)
+	}
+	return query[:end], query[end:], false
+}
+
+// keep takes the terms that hold a word.
+func (p *parsed) keep(list []term) {
+	positive := len(p.fields) > 0
 	for _, t := range list {
 		positive = positive || !t.not && len(t.words) > 0
 	}
 	for i, t := range list {
 		if len(t.words) == 0 {
-			ignored = append(ignored, t.text)
+			p.ignored = append(p.ignored, t.text)
 			// The terms on both sides of it stay alternatives.
 			if i+1 < len(list) && !t.or {
 				list[i+1].or = false
@@ -76,43 +137,74 @@ func parseTerms(query string) (terms []term, ignored []string) {
 		}
 		// Where all is excluded nothing is asked for: -4i means the word.
 		t.not = t.not && positive
-		terms = append(terms, t)
+		p.terms = append(p.terms, t)
 	}
-	return terms, ignored
 }
 
-// expression returns the terms as an expression of FTS5 over the columns given, "" for
-// none.
-func expression(terms []term, columns string) string {
-	var wanted, excluded []string
-	for _, t := range terms {
-		phrase := quote(t.text, t.prefix)
+// needs returns the terms that are wanted, alternatives together, as their places in the
+// list of terms.
+func (p *parsed) needs() [][]int {
+	var list [][]int
+	for i, t := range p.terms {
 		switch {
 		case t.not:
-			excluded = append(excluded, phrase)
-		case t.or && len(wanted) > 0:
-			wanted[len(wanted)-1] += " OR " + phrase
+		case t.or && len(list) > 0:
+			list[len(list)-1] = append(list[len(list)-1], i)
 		default:
-			wanted = append(wanted, phrase)
+			list = append(list, []int{i})
 		}
 	}
-	if len(wanted) == 0 {
-		return ""
-	}
-	expr := "(" + strings.Join(wanted, ") AND (") + ")"
-	if len(excluded) > 0 {
-		expr = "(" + expr + ") NOT (" + strings.Join(excluded, " OR ") + ")"
-	}
-	return columns + " : (" + expr + ")"
+	return list
 }
 
-// quote returns text as a phrase of FTS5.
-func quote(text string, prefix bool) string {
-	phrase := `"` + strings.ReplaceAll(string(IndexText(nil, []byte(text))), `"`, `""`) + `"`
-	if prefix {
-		phrase += " *"
+// ask asks the index for the terms, and returns for each of its needs the terms that it
+// is of.
+func (p *parsed) ask(q *fulltext.Query) [][]int {
+	var needs [][]int
+	asked := map[string]bool{}
+	for _, need := range p.needs() {
+		var choices []fulltext.Choice
+		for _, i := range need {
+			choices = append(choices, p.terms[i].choice())
+		}
+		// What is typed twice is asked for once.
+		if key := fmt.Sprint(choices); !asked[key] {
+			asked[key] = true
+			q.Needs = append(q.Needs, choices)
+			needs = append(needs, need)
+		}
 	}
-	return phrase
+	for i := range p.terms {
+		t := &p.terms[i]
+		if c := t.choice(); t.not && len(c) == 1 && c[0].Kind == fulltext.Exact && len(t.words) == 1 {
+			q.Not = append(q.Not, c[0].Word)
+		}
+	}
+	return needs
+}
+
+// choice returns what the index is asked for a term: its words. Whether they follow each
+// other is seen in the text.
+func (t *term) choice() fulltext.Choice {
+	var list fulltext.Choice
+	add := func(m fulltext.Match) {
+		if !slices.Contains(list, m) {
+			list = append(list, m)
+		}
+	}
+	for i, w := range t.words {
+		alone := i == 0 || !t.words[i-1].apart
+		switch {
+		case w.apart && i+1 < len(t.words) && t.words[i+1].apart:
+			add(fulltext.Match{Word: w.word + t.words[i+1].word})
+		case w.apart && !alone:
+		case t.prefix && i == len(t.words)-1:
+			add(fulltext.Match{Word: w.word, Kind: fulltext.Prefix})
+		default:
+			add(fulltext.Match{Word: w.word})
+		}
+	}
+	return list
 }
 
 // mark is a place in a text that a query asks for.
@@ -121,81 +213,140 @@ type mark struct {
 	term       int // which of the terms
 }
 
-// marker finds what a query asks for in a text, in order of place. It gives up after
-// so many marks that a snippet has plenty.
-type marker func(text []byte) []mark
-
+// maxMarks is how many marks of a text a snippet has use for.
 const maxMarks = 4096
 
-// markTerms returns the marker of the terms that are wanted.
-func markTerms(terms []term) marker {
-	m := termMarker{starts: map[string][]int{}}
-	for _, t := range terms {
-		if t.not {
-			continue
-		}
-		if len(t.words) == 1 && t.prefix {
-			m.prefixes = append(m.prefixes, len(m.terms))
-		} else {
-			m.starts[t.words[0].word] = append(m.starts[t.words[0].word], len(m.terms))
-		}
-		m.terms = append(m.terms, t)
-	}
-	return m.find
-}
+// marker finds what a query asks for in a text: it returns places in order, and sets
+// found for each term that is there. It returns only the first maxMarks places.
+type marker func(text []byte, found []bool) []mark
 
+// termMarker finds terms.
 type termMarker struct {
 	terms    []term
 	starts   map[string][]int // terms by their first word, whole
 	prefixes []int            // terms of one open word
 }
 
+// markTerms returns the marker of terms.
+func markTerms(terms []term) marker {
+	m := termMarker{terms: terms, starts: map[string][]int{}}
+	for i, t := range terms {
+		if len(t.words) == 1 && t.prefix {
+			m.prefixes = append(m.prefixes, i)
+		} else {
+			m.starts[t.words[0].word] = append(m.starts[t.words[0].word], i)
+		}
+	}
+	return m.find
+}
+
 // progress is a phrase found up to some word.
 type progress struct{ term, words, start int }
 
-func (m *termMarker) find(text []byte) []mark {
-	var marks []mark
+// marking is a text that is being marked.
+type marking struct {
+	marks []mark
+	found []bool
+	left  int // terms not found yet
+}
+
+func (g *marking) add(start, end, term int) {
+	if !g.found[term] {
+		g.found[term] = true
+		g.left--
+	}
+	if len(g.marks) < maxMarks {
+		g.marks = append(g.marks, mark{start, end, term})
+	}
+}
+
+func (m *termMarker) find(text []byte, found []bool) []mark {
+	g := marking{found: found}
+	for _, f := range found {
+		if !f {
+			g.left++
+		}
+	}
 	var open, still []progress
-	t := tokenizer{text: text}
-	for len(marks) < maxMarks {
-		start, end, ok := t.next()
+	var parts []fulltext.Part
+	var t fulltext.Tokenizer
+	t.Reset(text)
+	for len(g.marks) < maxMarks || g.left > 0 {
+		start, end, ok := t.Next()
 		if !ok {
 			break
 		}
 		still = still[:0]
+		symbols := text[end : end+t.Symbols]
 		for _, p := range open {
 			term := &m.terms[p.term]
-			if !term.accepts(p.words, t.word) {
+			n, ok := term.accepts(p.words, t.Word, symbols)
+			if !ok {
 				continue
 			}
 			if p.words++; p.words == len(term.words) {
-				marks = append(marks, mark{p.start, end, p.term})
+				g.add(p.start, end+n, p.term)
 			} else {
 				still = append(still, p)
 			}
 		}
-		for _, i := range m.starts[string(t.word)] {
-			if len(m.terms[i].words) == 1 {
-				marks = append(marks, mark{start, end, i})
-			} else {
-				still = append(still, progress{i, 1, start})
-			}
-		}
-		for _, i := range m.prefixes {
-			if m.terms[i].accepts(0, t.word) {
-				marks = append(marks, mark{start, end, i})
+		still = m.begin(&g, still, t.Word, start, end)
+		if len(symbols) > 0 {
+			still = m.begin(&g, still, append(t.Word, symbols...), start, end+len(symbols))
+		} else if !t.Apart {
+			parts = fulltext.AppendParts(parts[:0], text[start:end])
+			for _, part := range parts {
+				m.part(&g, t.Word[part.Start:part.End], start+part.Start, start+part.End)
 			}
 		}
 		open, still = still, open
 	}
-	return marks
+	return g.marks
 }
 
-// accepts reports whether a word of a text can stand for the i-th word of the term.
-func (t *term) accepts(i int, word []byte) bool {
+// begin finds the terms that begin with a word.
+func (m *termMarker) begin(g *marking, still []progress, word []byte, start, end int) []progress {
+	for _, i := range m.starts[string(word)] {
+		if len(m.terms[i].words) == 1 {
+			g.add(start, end, i)
+		} else {
+			still = append(still, progress{i, 1, start})
+		}
+	}
+	for _, i := range m.prefixes {
+		if strings.HasPrefix(string(word), m.terms[i].words[0].word) {
+			g.add(start, end, i)
+		}
+	}
+	return still
+}
+
+// part finds the terms that are a part of a word.
+func (m *termMarker) part(g *marking, part []byte, start, end int) {
+	for _, i := range m.starts[string(part)] {
+		if len(m.terms[i].words) == 1 {
+			g.add(start, end, i)
+		}
+	}
+	for _, i := range m.prefixes {
+		if strings.HasPrefix(string(part), m.terms[i].words[0].word) {
+			g.add(start, end, i)
+		}
+	}
+}
+
+// accepts reports whether a word of a text, or the word with the symbols behind it, can
+// stand for the i-th word of the term, and how many of the symbols it takes.
+func (t *term) accepts(i int, word, symbols []byte) (int, bool) {
 	want := t.words[i].word
 	if t.prefix && i == len(t.words)-1 {
-		return len(word) >= len(want) && string(word[:len(want)]) == want
+		return 0, len(word) >= len(want) && string(word[:len(want)]) == want
 	}
-	return string(word) == want
+	if string(word) == want {
+		return 0, true
+	}
+	if n := len(symbols); n > 0 && len(want) == len(word)+n && want[:len(word)] == string(word) && want[len(word):] == string(symbols) {
+		return n, true
+	}
+	return 0, false
 }

@@ -1,14 +1,17 @@
 package query_test
 
 import (
-	"database/sql"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jmoiron/sqlx"
 
+	"pidb/migrations"
 	"pidb/query"
+	"pidb/query/fulltext"
 )
 
 func TestExpression(t *testing.T) {
@@ -18,49 +21,49 @@ func TestExpression(t *testing.T) {
 	}{
 		{query: "", want: ""},
 		{query: "  \t ", want: ""},
-		{query: "foo", want: `{a} : (("foo"))`},
-		{query: "foo bar", want: `{a} : (("foo") AND ("bar"))`},
-		{query: "foo\u3000bar", want: `{a} : (("foo") AND ("bar"))`},
-		{query: `"a phrase" x`, want: `{a} : (("a phrase") AND ("x"))`},
-		{query: `x "unbalanced quote`, want: `{a} : (("x") AND ("unbalanced quote"))`},
+		{query: "foo", want: `"foo"`},
+		{query: "foo bar", want: `"foo" AND "bar"`},
+		{query: "foo\u3000bar", want: `"foo" AND "bar"`},
+		{query: `"a phrase" x`, want: `"a phrase" AND "x"`},
+		{query: `x "unbalanced quote`, want: `"x" AND "unbalanced quote"`},
 		{query: `"`, want: "", ignored: []string{""}},
-		{query: `say"hi there"`, want: `{a} : (("say""hi") AND ("there"""))`},
-		{query: "foo-bar", want: `{a} : (("foo-bar"))`},
-		{query: "a::b", want: `{a} : (("a::b"))`},
-		{query: "it's", want: `{a} : (("it's"))`},
-		{query: "--flag", want: `{a} : (("--flag"))`},
-		{query: "-4i", want: `{a} : (("4i"))`},
-		{query: "foo -bar", want: `{a} : ((("foo")) NOT ("bar"))`},
-		{query: `foo -"two words" -x`, want: `{a} : ((("foo")) NOT ("two words" OR "x"))`},
-		{query: "-foo -bar", want: `{a} : (("foo") AND ("bar"))`},
-		{query: "foo - bar", want: `{a} : (("foo") AND ("bar"))`, ignored: []string{"-"}},
+		{query: `say"hi there"`, want: `"say"hi" AND "there""`},
+		{query: "foo-bar", want: `"foo-bar"`},
+		{query: "a::b", want: `"a::b"`},
+		{query: "it's", want: `"it's"`},
+		{query: "--flag", want: `"--flag"`},
+		{query: "-4i", want: `"4i"`},
+		{query: "foo -bar", want: `"foo" NOT "bar"`},
+		{query: `foo -"two words" -x`, want: `"foo" NOT "two words" OR "x"`},
+		{query: "-foo -bar", want: `"foo" AND "bar"`},
+		{query: "foo - bar", want: `"foo" AND "bar"`, ignored: []string{"-"}},
 		{query: "::", want: "", ignored: []string{"::"}},
-		{query: ":: foo", want: `{a} : (("foo"))`, ignored: []string{"::"}},
-		{query: "foo -::", want: `{a} : (("foo"))`, ignored: []string{"::"}},
-		{query: "a OR b", want: `{a} : (("a" OR "b"))`},
-		{query: "a OR b c", want: `{a} : (("a" OR "b") AND ("c"))`},
-		{query: "a b OR c OR d", want: `{a} : (("a") AND ("b" OR "c" OR "d"))`},
-		{query: "OR a", want: `{a} : (("OR") AND ("a"))`},
-		{query: "a OR", want: `{a} : (("a") AND ("OR"))`},
-		{query: "a OR OR", want: `{a} : (("a" OR "OR"))`},
-		{query: `a "OR" b`, want: `{a} : (("a") AND ("OR") AND ("b"))`},
-		{query: "a or b", want: `{a} : (("a") AND ("or") AND ("b"))`},
-		{query: "a OR -b", want: `{a} : (("a" OR "-b"))`},
-		{query: "a OR :: OR b", want: `{a} : (("a" OR "b"))`, ignored: []string{"::"}},
-		{query: ":: OR b c", want: `{a} : (("b") AND ("c"))`, ignored: []string{"::"}},
-		{query: "x :: OR b", want: `{a} : (("x") AND ("b"))`, ignored: []string{"::"}},
-		{query: "wor*", want: `{a} : (("wor" *))`},
-		{query: `"two wor"*`, want: `{a} : (("two wor" *))`},
+		{query: ":: foo", want: `"foo"`, ignored: []string{"::"}},
+		{query: "foo -::", want: `"foo"`, ignored: []string{"::"}},
+		{query: "a OR b", want: `"a" OR "b"`},
+		{query: "a OR b c", want: `"a" OR "b" AND "c"`},
+		{query: "a b OR c OR d", want: `"a" AND "b" OR "c" OR "d"`},
+		{query: "OR a", want: `"OR" AND "a"`},
+		{query: "a OR", want: `"a" AND "OR"`},
+		{query: "a OR OR", want: `"a" OR "OR"`},
+		{query: `a "OR" b`, want: `"a" AND "OR" AND "b"`},
+		{query: "a or b", want: `"a" AND "or" AND "b"`},
+		{query: "a OR -b", want: `"a" OR "-b"`},
+		{query: "a OR :: OR b", want: `"a" OR "b"`, ignored: []string{"::"}},
+		{query: ":: OR b c", want: `"b" AND "c"`, ignored: []string{"::"}},
+		{query: "x :: OR b", want: `"x" AND "b"`, ignored: []string{"::"}},
+		{query: "wor*", want: `"wor" *`},
+		{query: `"two wor"*`, want: `"two wor" *`},
 		{query: "*", want: "", ignored: []string{"*"}},
-		{query: "**bold**", want: `{a} : (("**bold**"))`},
-		{query: "f(*x)", want: `{a} : (("f(*x)"))`},
-		{query: "修复登录", want: `{a} : (("修 复 登 录"))`},
-		{query: "x\x00y \xff", want: `{a} : (("x y"))`, ignored: []string{"\xff"}},
-		{query: "AND NOT NEAR(a, 2)", want: `{a} : (("AND") AND ("NOT") AND ("NEAR(a,") AND ("2)"))`},
+		{query: "**bold**", want: `"**bold**"`},
+		{query: "f(*x)", want: `"f(*x)"`},
+		{query: "修复登录", want: `"修复登录"`},
+		{query: "x\x00y \xff", want: "\"x\x00y\"", ignored: []string{"\xff"}},
+		{query: "AND NOT NEAR(a, 2)", want: `"AND" AND "NOT" AND "NEAR(a," AND "2)"`},
 	}
 	for _, test := range tests {
 		t.Run(test.query, func(t *testing.T) {
-			got, ignored := query.Expression(test.query, "{a}")
+			got, ignored := query.Expression(test.query)
 			if got != test.want {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
@@ -83,9 +86,16 @@ func TestMarks(t *testing.T) {
 		{"a-b", "a b", []string{"a b"}},
 		{"cafe", "un café, e\u0301 cafe\u0301!", []string{"café", "cafe\u0301"}},
 		{"登录", "请修复登录。", []string{"登录"}},
-		{"x -y", "x y", []string{"x"}},
 		{"x OR y", "x y z", []string{"x", "y"}},
 		{`"a a"`, "a a a", []string{"a a", "a a"}},
+		{"session", "parseSessionEntry session_x sessions", []string{"Session", "session"}},
+		{"sess*", "parseSessionEntry sessions", []string{"Session", "sessions"}},
+		{"parseSessionEntry", "parsesessionentry parse session entry", []string{"parsesessionentry"}},
+		{"c++", "c and C++, c+ c#", []string{"C++"}},
+		{"c#", "c# C++", []string{"c#"}},
+		{"c", "c# x", []string{"c"}},
+		{`"c++ code"`, "C++ code, c code", []string{"C++ code"}},
+		{"api", "ＡＰＩ", []string{"ＡＰＩ"}},
 	}
 	for _, test := range tests {
 		if got := query.Marks(test.query, test.text); !slices.Equal(got, test.want) {
@@ -94,37 +104,84 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// matches returns the rowids of t that an expression finds.
-func matches(t testing.TB, db *sql.DB, expr string) []int {
+// indexed is a search index of its own.
+type indexed struct{ db *sqlx.DB }
+
+func openIndexed(t testing.TB) indexed {
 	t.Helper()
-	rows, err := db.QueryContext(t.Context(), `SELECT rowid FROM t WHERE t MATCH ? ORDER BY rowid`, expr)
+	db, err := sqlx.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "index.db"))
 	if err != nil {
-		t.Fatalf("MATCH %s: %v", expr, err)
+		t.Fatal(err)
 	}
-	defer rows.Close()
-	var list []int
-	for rows.Next() {
-		var id int
-		if err := rows.Scan(&id); err != nil {
-			t.Fatal(err)
+	t.Cleanup(func() { db.Close() })
+	db.SetMaxOpenConns(1)
+	if _, err := db.ExecContext(t.Context(), `PRAGMA synchronous = OFF; `+migrations.Index); err != nil {
+		t.Fatal(err)
+	}
+	return indexed{db}
+}
+
+// set makes texts, numbered from 1, all that is in the index.
+func (x indexed) set(t testing.TB, texts ...string) {
+	t.Helper()
+	var b fulltext.Builder
+	for i, text := range texts {
+		b.Begin(int64(i+1), 1, 0, 0, false)
+		b.Add(fulltext.Talk, []byte(text))
+		b.End()
+	}
+	x.update(t, func(tx *sqlx.Tx, index *fulltext.Index) error {
+		for _, table := range []string{"segment", "block", "list"} {
+			if _, err := tx.Exec(`DELETE FROM ` + table); err != nil {
+				return err
+			}
 		}
-		list = append(list, id)
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatalf("MATCH %s: %v", expr, err)
-	}
+		return index.Write(t.Context(), b.Build())
+	})
+}
+
+// find returns the numbers of the texts that a query finds.
+func (x indexed) find(t testing.TB, q *fulltext.Query) []int {
+	t.Helper()
+	var list []int
+	x.update(t, func(_ *sqlx.Tx, index *fulltext.Index) error {
+		found, err := index.Candidates(t.Context(), q)
+		for ok := true; err == nil; {
+			var c fulltext.Candidate
+			if c, ok, err = found.Next(t.Context()); !ok {
+				break
+			}
+			list = append(list, int(c.Session))
+		}
+		return err
+	})
+	slices.Sort(list)
 	return list
 }
 
-// insertText puts a text into the index as the archive does.
-func insertText(t testing.TB, db *sql.DB, id int, text string) {
+func (x indexed) update(t testing.TB, f func(tx *sqlx.Tx, index *fulltext.Index) error) {
 	t.Helper()
-	exec(t, db, `INSERT INTO t (rowid, a) VALUES (?, ?)`, id, string(query.IndexText(nil, []byte(text))))
+	tx, err := x.db.BeginTxx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	index, err := fulltext.Open(t.Context(), tx, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer index.Close()
+	if err := f(tx, index); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
 }
 
-func TestExpressionOfLongQuery(t *testing.T) {
-	db := openFTS(t)
-	insertText(t, db, 1, strings.Repeat("word ", 3000)+"end")
+func TestLongQuery(t *testing.T) {
+	x := openIndexed(t)
+	x.set(t, strings.Repeat("word ", 3000)+"end")
 	for name, text := range map[string]string{
 		"words":  strings.Repeat("word ", 3000),
 		"phrase": `"` + strings.Repeat("word ", 3000) + `end"`,
@@ -133,38 +190,36 @@ func TestExpressionOfLongQuery(t *testing.T) {
 		"long":   strings.Repeat("word::", 3000) + "end",
 	} {
 		t.Run(name, func(t *testing.T) {
-			expr, _ := query.Expression(text, "{a}")
-			if got := matches(t, db, expr); !slices.Equal(got, []int{1}) {
+			if got := x.find(t, query.IndexQuery(text)); !slices.Equal(got, []int{1}) {
 				t.Errorf("found %v", got)
 			}
 		})
 	}
 }
 
-// FuzzQuery proves that no query is an error of FTS5, and that what is found agrees with
-// what is marked.
+// FuzzQuery proves that what a query marks in a text, the index finds, and that a query
+// finds itself.
 func FuzzQuery(f *testing.F) {
-	for _, q := range []string{"", "foo bar", `"a b" -c*`, "x OR y", "a::b", "--flag", "修复 登*", "-4i", `"`, "*", "{a} : b", "a NEAR b", "\x00\xff", "(", "^x", "col:x", "a + b", "é"} {
-		f.Add(q, "foo bar a b c x y 修复登录 é 4i")
+	for _, q := range []string{"", "foo bar", `"a b" -c*`, "x OR y", "a::b", "--flag", "修复 登*", "-4i", `"`, "*", "{a} : b", "a NEAR b", "\x00\xff", "(", "^x", "col:x", "a + b", "é", "parseSessionEntry", "c++ c#", "E0308"} {
+		f.Add(q, "foo bar a b c x y 修复登录 é 4i parseSessionEntry C++ \x1b[31mred")
 	}
-	db := openFTS(f)
+	x := openIndexed(f)
 	f.Fuzz(func(t *testing.T, q, text string) {
-		expr, ignored := query.Expression(q, "{a}")
-		if expr == "" {
+		_, ignored := query.Expression(q)
+		asked := query.IndexQuery(q)
+		if len(asked.Needs) == 0 {
 			if len(ignored) == 0 && strings.TrimSpace(q) != "" {
 				t.Fatalf("nothing is asked for %q", q)
 			}
 			return
 		}
-		exec(t, db, `INSERT INTO t(t) VALUES('delete-all')`)
-		insertText(t, db, 1, text)
-		insertText(t, db, 2, q)
-		found := matches(t, db, expr)
-		if slices.Contains(found, 1) && len(query.Marks(q, text)) == 0 {
-			t.Errorf("%q finds %q and marks nothing", q, text)
+		x.set(t, text, q)
+		found := x.find(t, asked)
+		if !slices.Contains(found, 1) && query.Wants(q, text) {
+			t.Errorf("%q is in %q and not found", q, text)
 		}
-		if !strings.Contains(q, "-") && !slices.Contains(found, 2) {
-			t.Errorf("%q does not find itself: %s", q, expr)
+		if !strings.Contains(q, "-") && (!slices.Contains(found, 2) || !query.Wants(q, q)) {
+			t.Errorf("%q does not find itself", q)
 		}
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"pidb/query/fulltext"
 )
 
 // ErrBadPattern is returned for a regular expression that is none.
@@ -18,8 +20,8 @@ var ErrBadPattern = errors.New("bad pattern")
 type pattern struct {
 	match  func(text []byte) bool
 	find   marker
-	expr   []string // phrases of FTS5 that each text with a match has; none: nothing is known
-	needle needle   // each line with a match has it, or a \u escape
+	needs  [][]fulltext.Choice // what the words of each text with a match meet; none: nothing is known
+	needle needle              // each line with a match has it, or a \u escape
 }
 
 // literalPattern looks for a text, byte by byte.
@@ -27,20 +29,21 @@ func literalPattern(text string) *pattern {
 	wanted := []byte(text)
 	p := &pattern{
 		match: func(b []byte) bool { return bytes.Contains(b, wanted) },
-		find: func(b []byte) (marks []mark) {
+		find: func(b []byte, found []bool) (marks []mark) {
 			for at := 0; len(marks) < maxMarks; {
 				i := bytes.Index(b[at:], wanted)
 				if i < 0 {
 					break
 				}
+				found[0] = true
 				marks = append(marks, mark{at + i, at + i + len(wanted), 0})
 				at += i + len(wanted)
 			}
 			return marks
 		},
 	}
-	if phrase, ok := wholeWords(text); ok {
-		p.expr = append(p.expr, phrase)
+	if choice := wordsOf(literal{text, false}); choice != nil {
+		p.needs = append(p.needs, []fulltext.Choice{choice})
 	}
 	p.needle.improve(literal{text, false})
 	return p
@@ -62,8 +65,9 @@ func regexpPattern(expr string, anyCase bool) (*pattern, error) {
 	}
 	p := &pattern{
 		match: re.Match,
-		find: func(b []byte) (marks []mark) {
+		find: func(b []byte, found []bool) (marks []mark) {
 			for _, at := range re.FindAllIndex(b, maxMarks) {
+				found[0] = true
 				if at[1] > at[0] {
 					marks = append(marks, mark{at[0], at[1], 0})
 				}
@@ -75,11 +79,27 @@ func regexpPattern(expr string, anyCase bool) (*pattern, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBadPattern, err)
 	}
-	for _, l := range required(tree.Simplify(), nil) {
-		if phrase, ok := wholeWords(l.text); ok && (!l.anyCase || foldsAlike(l.text)) {
-			p.expr = append(p.expr, phrase)
+	for _, alternatives := range required(tree.Simplify(), nil) {
+		var need []fulltext.Choice
+		for _, literals := range alternatives {
+			var choice fulltext.Choice
+			for _, l := range literals {
+				choice = append(choice, wordsOf(l)...)
+			}
+			if choice == nil {
+				need = nil
+				break
+			}
+			need = append(need, choice)
 		}
-		p.needle.improve(l)
+		if need != nil {
+			p.needs = append(p.needs, need)
+		}
+		if len(alternatives) == 1 {
+			for _, l := range alternatives[0] {
+				p.needle.improve(l)
+			}
+		}
 	}
 	return p, nil
 }
@@ -90,12 +110,12 @@ type literal struct {
 	anyCase bool
 }
 
-// required appends literals that each match of a simplified expression holds. Not all of
-// them are found.
-func required(re *syntax.Regexp, list []literal) []literal {
+// required appends what each match of a simplified expression holds: of each element all
+// literals of one of its alternatives. Not all of it is found.
+func required(re *syntax.Regexp, list [][][]literal) [][][]literal {
 	switch re.Op {
 	case syntax.OpLiteral:
-		return appendLiteral(list, re)
+		return append(list, [][]literal{{literalOf(re)}})
 	case syntax.OpCapture, syntax.OpPlus:
 		return required(re.Sub[0], list)
 	case syntax.OpRepeat:
@@ -109,27 +129,42 @@ func required(re *syntax.Regexp, list []literal) []literal {
 				continue
 			}
 			// What follows each other is one text, in parts by whether case matters.
-			list = appendLiteral(list, re.Sub[i])
+			l := literalOf(re.Sub[i])
 			for ; i+1 < len(re.Sub) && re.Sub[i+1].Op == syntax.OpLiteral; i++ {
-				next := appendLiteral(nil, re.Sub[i+1])[0]
-				last := &list[len(list)-1]
-				last.text += next.text
-				last.anyCase = last.anyCase || next.anyCase
+				next := literalOf(re.Sub[i+1])
+				l.text += next.text
+				l.anyCase = l.anyCase || next.anyCase
 			}
+			list = append(list, [][]literal{{l}})
 		}
+	case syntax.OpAlternate:
+		var alternatives [][]literal
+		for _, sub := range re.Sub {
+			var literals []literal
+			for _, need := range required(sub, nil) {
+				if len(need) == 1 {
+					literals = append(literals, need[0]...)
+				}
+			}
+			if literals == nil {
+				return list
+			}
+			alternatives = append(alternatives, literals)
+		}
+		return append(list, alternatives)
 	}
 	return list
 }
 
-func appendLiteral(list []literal, re *syntax.Regexp) []literal {
-	return append(list, literal{string(re.Rune), re.Flags&syntax.FoldCase != 0})
+func literalOf(re *syntax.Regexp) literal {
+	return literal{string(re.Rune), re.Flags&syntax.FoldCase != 0}
 }
 
 // foldsAlike reports whether the index has one form for all cases of a text.
 func foldsAlike(text string) bool {
 	for _, r := range text {
 		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
-			if fold(other) != fold(r) || isToken(other) != isToken(r) || standsApart(other) != standsApart(r) {
+			if !fulltext.FoldsAlike(other, r) {
 				return false
 			}
 		}
@@ -137,45 +172,16 @@ func foldsAlike(text string) bool {
 	return true
 }
 
-// wholeWords returns a phrase of FTS5 that is in each text which contains the literal:
-// its words but for one at the start or the end that could be a part of a longer one,
-// of which the former is left out and the latter stays open.
-func wholeWords(literal string) (string, bool) {
-	if !utf8.ValidString(literal) {
-		return "", false
-	}
-	// A control sequence that ends behind the literal is no word.
-	if at := strings.LastIndexByte(literal, escape); at >= 0 && strings.TrimFunc(literal[at+1:], isOpening) == "" {
-		literal = literal[:at+1]
-	}
-	words := tokens([]byte(literal))
-	// Nor is one that began before it.
-	tail := len(literal) - len(strings.TrimLeftFunc(literal, isOpening)) + 1
-	for len(words) > 0 && words[0].start < tail && !apartAt(literal, words[0].start) {
-		// Behind what is not of a sequence the word is whole, if there is a border before it.
-		if before := literal[:words[0].start]; strings.ContainsFunc(before, func(r rune) bool { return !isAccent(r) && !isOpening(r) }) {
-			break
-		}
-		words = words[1:]
-	}
-	if len(words) > 0 && !apartAt(literal, words[0].start) && !strings.ContainsFunc(literal[:words[0].start], func(r rune) bool { return !isAccent(r) }) {
-		words = words[1:]
-	}
-	if len(words) == 0 {
-		return "", false
-	}
-	start, last := words[0].start, words[len(words)-1]
-	open := last.end == len(literal) && !apartAt(literal, last.start)
-	return quote(literal[start:last.end], open), true
-}
+// leastInside is how many bytes of a word must be known to look for it among all words.
+const leastInside = 3
 
-// isOpening reports whether r may stand between the escape character and the letter of a
-// control sequence.
-func isOpening(r rune) bool { return r == '[' || r < utf8.RuneSelf && isParameter(byte(r)) }
-
-func apartAt(text string, at int) bool {
-	r, _ := utf8.DecodeRuneInString(text[at:])
-	return standsApart(r)
+// wordsOf returns what the words of each text meet that holds the literal; nil for
+// nothing that narrows a search. A word at its start or its end may be a part of a longer one.
+func wordsOf(l literal) fulltext.Choice {
+	if !utf8.ValidString(l.text) || l.anyCase && !foldsAlike(l.text) {
+		return nil
+	}
+	return fulltext.Literal(l.text, leastInside)
 }
 
 // standsRaw reports whether a character of what can be read in a line stands there as it
@@ -264,12 +270,4 @@ func (n *needle) around(line []byte, c byte) bool {
 		}
 	}
 	return false
-}
-
-// expression returns what narrows the search, over the columns given; "" for nothing.
-func (p *pattern) expression(columns string) string {
-	if len(p.expr) == 0 {
-		return ""
-	}
-	return columns + " : (" + strings.Join(p.expr, " AND ") + ")"
 }

@@ -3,47 +3,49 @@ package query_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
 
 	"pidb/query"
+	"pidb/query/fulltext"
 )
 
-func TestPatternExpression(t *testing.T) {
+func TestPatternNeeds(t *testing.T) {
+	kinds := map[fulltext.Kind]string{fulltext.Exact: "%s", fulltext.Prefix: "%s…", fulltext.Suffix: "…%s", fulltext.Inside: "…%s…"}
 	tests := []struct {
 		mode        query.Mode
 		query, want string
 	}{
-		{query.Substring, "foo", ""},
-		{query.Substring, " foo", `{a} : ("foo" *)`},
-		{query.Substring, "foo ", ""},
-		{query.Substring, " foo ", `{a} : ("foo")`},
-		{query.Substring, "foo bar", `{a} : ("bar" *)`},
-		{query.Substring, "foo bar.baz(", `{a} : ("bar.baz")`},
-		{query.Substring, "修复", `{a} : ("修 复")`},
-		{query.Substring, "x修y", `{a} : ("修 y" *)`},
-		{query.Substring, "\u0301foo bar", `{a} : ("bar" *)`},
-		{query.Substring, " \u0301foo", `{a} : ("foo" *)`},
+		{query.Substring, "foo", "…foo…"},
+		{query.Substring, "fo", ""},
+		{query.Substring, " foo", "foo…"},
+		{query.Substring, "foo ", "…foo"},
+		{query.Substring, " foo ", "foo"},
+		{query.Substring, "foo bar", "…foo & bar…"},
+		{query.Substring, "o bar", "bar…"},
+		{query.Substring, "foo bar.baz(", "…foo & bar & baz"},
+		{query.Substring, "修复", "修复"},
+		{query.Substring, "修复登", "修复 & 复登"},
+		{query.Substring, "x修y", "修 & y…"},
+		{query.Substring, "\u0301foo bar", "…foo & bar…"},
+		{query.Substring, " \u0301foo", "foo…"},
 		{query.Substring, "::", ""},
 		{query.Substring, "\xff foo ", ""},
-		{query.Regexp, `foo`, ""},
-		{query.Regexp, ` foo `, `{a} : ("foo")`},
+		{query.Regexp, `foo`, "…foo…"},
 		{query.Regexp, `(a| foo )`, ""},
-		{query.Regexp, `( foo )+x? bar `, `{a} : ("foo" AND "bar")`},
+		{query.Regexp, `(bar| foo )`, "…bar… | foo"},
+		{query.Regexp, `( foo )+x? bar `, "foo & bar"},
 		{query.Regexp, `( foo )*`, ""},
 		{query.Regexp, `( foo ){0,2}`, ""},
-		{query.Regexp, `( foo ){2}`, `{a} : ("foo" AND "foo")`},
-		{query.Regexp, `(?i) FOO `, `{a} : ("foo")`},
-		{query.Regexp, `[(]foo\)`, `{a} : ("foo")`},
-		{query.Regexp, `(?i)error: foo bar`, `{a} : ("foo bar" *)`},
-		{query.Substring, "31mfoo bar ", `{a} : ("bar")`},
-		{query.Substring, "[31mfoo bar ", `{a} : ("bar")`},
-		{query.Substring, "; foo ", `{a} : ("foo")`},
-		{query.Substring, ";foo ", ""},
-		{query.Substring, " foo\x1b[31", `{a} : ("foo")`},
-		{query.Substring, " foo\x1b[31mbar ", `{a} : ("foo bar")`},
+		{query.Regexp, `( foo ){2}`, "foo & foo"},
+		{query.Regexp, `(?i) FOO `, "foo"},
+		{query.Regexp, `[(]foo\)`, "foo"},
+		{query.Regexp, `(?i)error: foo bar`, "…error & foo & bar…"},
+		{query.Substring, "31mfoo bar ", "…31mfoo & bar"},
+		{query.Substring, " foo\x1b[31mbar ", "foo & 31mbar"},
 	}
 	for _, test := range tests {
 		p, err := query.NewPattern(test.query, test.mode)
@@ -51,7 +53,19 @@ func TestPatternExpression(t *testing.T) {
 			t.Errorf("%q: %v", test.query, err)
 			continue
 		}
-		if got := strings.ToLower(p.Expression("{a}")); got != strings.ToLower(test.want) {
+		var needs []string
+		for _, need := range p.Needs() {
+			var choices []string
+			for _, choice := range need {
+				var words []string
+				for _, m := range choice {
+					words = append(words, fmt.Sprintf(kinds[m.Kind], m.Word))
+				}
+				choices = append(choices, strings.Join(words, " & "))
+			}
+			needs = append(needs, strings.Join(choices, " | "))
+		}
+		if got := strings.Join(needs, " & "); got != test.want {
 			t.Errorf("%q is narrowed by %s, want %s", test.query, got, test.want)
 		}
 	}
@@ -82,17 +96,16 @@ func randomText(r *rand.Rand, n int) string {
 // TestPatternIsComplete proves that what narrows a search leaves out no text that
 // matches, and that no line is passed over that holds one.
 func TestPatternIsComplete(t *testing.T) {
-	db := openFTS(t)
+	x := openIndexed(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	const rounds = 400
 	narrowed, passed := 0, 0
 	for range rounds {
-		exec(t, db, `INSERT INTO t(t) VALUES('delete-all')`)
 		text := randomText(r, 5+r.IntN(30))
 		runes := []rune(text)
 		from := r.IntN(len(runes))
 		part := string(runes[from : from+1+r.IntN(len(runes)-from)])
-		insertText(t, db, 1, text)
+		x.set(t, text)
 		line, err := json.Marshal(map[string]string{"text": text})
 		if err != nil {
 			t.Fatal(err)
@@ -130,10 +143,10 @@ func TestPatternIsComplete(t *testing.T) {
 			if !p.CanMatch([]byte("{}")) {
 				passed++
 			}
-			if expr := p.Expression("{a}"); expr != "" {
+			if needs := p.Needs(); needs != nil {
 				narrowed++
-				if len(matches(t, db, expr)) == 0 {
-					t.Errorf("%q matches %q, %s does not", q.text, text, expr)
+				if len(x.find(t, &fulltext.Query{Needs: needs, Fields: fulltext.InTalk})) == 0 {
+					t.Errorf("%q matches %q, %v does not", q.text, text, needs)
 				}
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"unicode"
 	"unicode/utf8"
+
+	"pidb/query/fulltext"
 )
 
 // Snippet is one line of a text around what was found in it, safe to print.
@@ -17,6 +19,8 @@ type Range struct{ Start, End int }
 
 // snippetWidth is the width that a snippet may have, in columns of a terminal.
 const snippetWidth = 160
+
+const escape = 0x1b
 
 // ellipsis stands where a snippet leaves out text.
 const ellipsis = "…"
@@ -54,7 +58,7 @@ func printableRune(text []byte) (n int, show rune) {
 	case r == '\r' && len(text) > 1 && text[1] == '\n':
 		return n, -1
 	case r == escape:
-		if n := controlSequence(text); n > 0 {
+		if n := fulltext.ControlSequence(text); n > 0 {
 			return n, -1
 		}
 		return n, '·'
@@ -273,7 +277,7 @@ func wordStart(text []byte, start, limit int) int {
 	}
 	for i := start; i < min(start+cutReach, limit); {
 		r, n := utf8.DecodeRune(text[i:])
-		if standsApart(r) && i == start {
+		if fulltext.StandsApart(r) && i == start {
 			return start
 		}
 		i += n
@@ -291,7 +295,7 @@ func wordEnd(text []byte, end, limit int) int {
 	}
 	for i := end; i > max(end-cutReach, limit); {
 		r, n := utf8.DecodeLastRune(text[:i])
-		if standsApart(r) && i == end {
+		if fulltext.StandsApart(r) && i == end {
 			return end
 		}
 		i -= n

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"pidb/query"
+	"pidb/query/fulltext"
 )
 
 // Finding is something that [Archive.Check] found wrong.
@@ -31,10 +32,6 @@ type CheckResult struct {
 func (a *Archive) Check(ctx context.Context) (*CheckResult, error) {
 	result := &CheckResult{}
 	err := a.view(ctx, func(rx *reading) error {
-		// A query makes FTS5 read anew what it holds of an index that another process has fed.
-		if _, err := rx.tx.ExecContext(ctx, `SELECT rowid FROM idx.text WHERE text MATCH 'a' LIMIT 1`); err != nil {
-			result.add("index", err.Error())
-		}
 		for area, schema := range map[string]string{"archive": "main", "index": "idx"} {
 			var lines []string
 			if err := rx.tx.SelectContext(ctx, &lines, `PRAGMA `+schema+`.integrity_check(20)`); err != nil {
@@ -49,18 +46,29 @@ func (a *Archive) Check(ctx context.Context) (*CheckResult, error) {
 				}
 			}
 		}
+		if err := checkIndex(ctx, rx, result); err != nil {
+			return err
+		}
 		return rx.check(ctx, result)
 	})
 	if err != nil {
 		return result, fmt.Errorf("check: %w", err)
 	}
-	if _, err := a.index.ExecContext(ctx, `INSERT INTO text (text) VALUES ('integrity-check')`); err != nil {
-		if ctx.Err() != nil {
-			return result, ctx.Err()
-		}
-		result.add("index", "full-text index: "+err.Error())
-	}
 	return result, nil
+}
+
+// checkIndex reads the whole search index.
+func checkIndex(ctx context.Context, rx *reading, result *CheckResult) error {
+	index, err := fulltext.Open(ctx, rx.tx, "idx")
+	if err == nil {
+		defer index.Close()
+		err = index.Check(ctx)
+	}
+	if err = mapError(err); errors.Is(err, ErrDamaged) && ctx.Err() == nil {
+		result.add("index", err.Error())
+		return nil
+	}
+	return err
 }
 
 func (r *CheckResult) add(area, detail string) {
@@ -162,8 +170,8 @@ func (a *Archive) Rebuild(ctx context.Context, progress func(done, total int)) e
 			progress(i+1, len(keys))
 		}
 	}
-	for _, statement := range []string{`INSERT INTO text (text) VALUES ('delete-all')`, `DELETE FROM indexed`, `DELETE FROM watermark`} {
-		if _, err := a.index.ExecContext(ctx, statement); err != nil {
+	for _, table := range []string{"indexed", "watermark", "segment", "block", "list", "lost"} {
+		if _, err := a.index.ExecContext(ctx, `DELETE FROM `+table); err != nil {
 			return fmt.Errorf("rebuild index: %w", mapError(err))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"pidb/migrations"
 	"pidb/query"
+	"pidb/query/fulltext"
 )
 
 var (
@@ -16,6 +17,8 @@ var (
 	ErrNotFound = query.ErrNotFound
 	// ErrDamaged is returned where stored bytes are not what was stored.
 	ErrDamaged = query.ErrDamaged
+	// ErrIndexDamaged is returned, beside ErrDamaged, where it is the search index: it can be made anew.
+	ErrIndexDamaged = fulltext.ErrDamaged
 	// ErrNewer is returned for an archive that a newer pidb has written.
 	ErrNewer = migrations.ErrNewer
 	// ErrForeign is returned for a file that is no archive.
@@ -45,6 +48,9 @@ var (
 // mapError wraps an error of the driver in the sentinel that says what it means for a
 // caller. Other errors come back as they are.
 func mapError(err error) error {
+	if errors.Is(err, ErrIndexDamaged) && !errors.Is(err, ErrDamaged) {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
 	driver, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
 		return err

@@ -2,6 +2,7 @@ package repo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -231,11 +232,22 @@ func (im *importer) follow(ctx context.Context) follower {
 	more := make(chan struct{}, 1)
 	failed := make(chan error, 1)
 	go func() {
+		a := im.archive
+		a.indexing.Lock()
+		defer a.indexing.Unlock()
+		f := &feeder{archive: a}
 		var err error
 		for range more {
 			if err == nil {
-				err = im.archive.UpdateIndex(ctx, nil)
+				_, err = f.gather(ctx)
 			}
+		}
+		if err == nil || errors.Is(err, errOvertaken) {
+			if err != nil {
+				f.reset()
+			}
+			f.progress = im.indexProgress()
+			err = f.update(ctx)
 		}
 		failed <- err
 	}()
@@ -258,9 +270,13 @@ func (im *importer) feed(ctx context.Context) error {
 	if im.opts.NoIndex {
 		return nil
 	}
-	return im.archive.UpdateIndex(ctx, func(done, total int64) {
+	return im.archive.UpdateIndex(ctx, im.indexProgress())
+}
+
+func (im *importer) indexProgress() func(done, total int64) {
+	return func(done, total int64) {
 		if im.opts.Progress != nil {
 			im.opts.Progress(Progress{Phase: PhaseIndex, Bytes: done, TotalBytes: total})
 		}
-	})
+	}
 }

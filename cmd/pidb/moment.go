@@ -1,36 +1,22 @@
 package main
 
 import (
-	"regexp"
 	"strconv"
 	"time"
+
+	"pidb/query"
 )
 
-var agePattern = regexp.MustCompile(`^([0-9]{1,6})([hdw])$`)
-
-// moment reads what --since and --until take: a day, whose midnight in a zone is meant,
-// a time in RFC 3339, or an age.
+// moment reads what a flag for a time takes.
 func moment(flag, text string, now time.Time, zone *time.Location) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	if m := agePattern.FindStringSubmatch(text); m != nil {
-		n, _ := strconv.Atoi(m[1])
-		switch m[2] {
-		case "h":
-			return now.Add(-time.Duration(n) * time.Hour), nil
-		case "w":
-			n *= 7
-		}
-		return now.AddDate(0, 0, -n), nil
+	t, ok := query.Moment(text, now, zone)
+	if !ok {
+		return t, usagef("--%s %q is no time: 2026-03-01, 2026-03-01T15:04:05Z, 7d and 12h are", flag, text)
 	}
-	if t, err := time.ParseInLocation(time.DateOnly, text, zone); err == nil {
-		return t, nil
-	}
-	if t, err := time.Parse(time.RFC3339, text); err == nil {
-		return t, nil
-	}
-	return time.Time{}, usagef("--%s %q is no time: 2026-03-01, 2026-03-01T15:04:05Z, 7d and 12h are", flag, text)
+	return t, nil
 }
 
 // age returns how long ago something was, in few columns.

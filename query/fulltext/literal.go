@@ -1,0 +1,86 @@
+package fulltext
+
+import (
+	"slices"
+	"strings"
+)
+
+// rawMark begins words of the index that hold a part of a control sequence of a terminal:
+// no word asked for finds them, only a literal that may be such a part.
+const rawMark = 0x02
+
+// addRaw counts what a text has as words when control sequences are read as text, where
+// that differs.
+func (b *Builder) addRaw(field Field, text []byte) {
+	for at := 0; at < len(text); {
+		i := slices.Index(text[at:], escape)
+		if i < 0 {
+			return
+		}
+		at += i
+		n := ControlSequence(text[at:])
+		if n == 0 {
+			at++
+			continue
+		}
+		var t Tokenizer
+		t.Reset(text[at+1:])
+		t.raw = true
+		for {
+			start, _, ok := t.Next()
+			if !ok || start >= n-1 {
+				break
+			}
+			b.count(field, append([]byte{rawMark}, t.Word...))
+		}
+		at += n
+	}
+}
+
+// Literal returns what the words of each text meet that holds a literal, byte by byte but
+// for case and accents; nil for nothing that could narrow a search. The literal is valid
+// UTF-8. Of a word that may go on at either end at least least bytes must be there.
+func Literal(text string, least int) Choice {
+	var list Choice
+	add := func(m Match) {
+		if !slices.Contains(list, m) {
+			list = append(list, m)
+		}
+	}
+	var t Tokenizer
+	t.Reset([]byte(text))
+	t.raw = true
+	before, alone := "", false // the word before, if it stood apart, and whether it does from the one before it
+	for {
+		start, end, ok := t.Next()
+		if before != "" && alone && !(ok && t.Apart) {
+			add(Match{Word: before})
+		}
+		if !ok {
+			return list
+		}
+		word := string(t.Word)
+		if t.Apart {
+			if before != "" {
+				add(Match{Word: before + word})
+			}
+			before, alone = word, before == ""
+			continue
+		}
+		// In the text a word could begin before an accent with which the literal begins.
+		openStart := strings.TrimLeftFunc(text[:start], IsAccent) == ""
+		openEnd := end == len(text)
+		before = ""
+		switch {
+		case openStart && openEnd && len(word) >= least:
+			add(Match{word, Inside, true})
+		case openStart && !openEnd && len(word) >= least:
+			add(Match{word, Suffix, true})
+		case openStart:
+		case openEnd:
+			add(Match{word, Prefix, true})
+		default:
+			add(Match{word, Exact, true})
+		}
+	}
+}

@@ -1,0 +1,258 @@
+package fulltext
+
+import (
+	"sync"
+	"unicode/utf8"
+)
+
+// Version changes with the way in which text is cut into words: what another version
+// has indexed is to be indexed again.
+const Version = 1
+
+// Tokenizer cuts a text into words.
+type Tokenizer struct {
+	Word    []byte // of the token read last, folded; valid until the next call
+	Apart   bool   // the word is one character that stands apart
+	Symbols int    // of c++ and c#: the length of what follows the word, else 0
+
+	text []byte
+	pos  int
+	raw  bool // control sequences are text
+}
+
+// Reset makes the tokenizer start with another text.
+func (t *Tokenizer) Reset(text []byte) { t.text, t.pos = text, 0 }
+
+// Next reads the next word and returns its place in the text.
+func (t *Tokenizer) Next() (start, end int, ok bool) {
+	text := t.text
+	for t.pos < len(text) {
+		if c := text[t.pos]; c < utf8.RuneSelf {
+			if asciiFold[c] != 0 {
+				break
+			}
+			n := 1
+			if c == escape && !t.raw {
+				n = max(n, ControlSequence(text[t.pos:]))
+			}
+			t.pos += n
+			continue
+		}
+		r, size := utf8.DecodeRune(text[t.pos:])
+		if !(r == utf8.RuneError && size == 1) && IsToken(r) {
+			break
+		}
+		t.pos += size
+	}
+	if t.pos >= len(text) {
+		return 0, 0, false
+	}
+	start = t.pos
+	t.Word, t.Apart, t.Symbols = t.Word[:0], false, 0
+	ascii := true
+	for t.pos < len(text) {
+		if c := text[t.pos]; c < utf8.RuneSelf {
+			folded := asciiFold[c]
+			if folded == 0 {
+				break
+			}
+			t.Word = append(t.Word, folded)
+			t.pos++
+			continue
+		}
+		r, size := utf8.DecodeRune(text[t.pos:])
+		if r == utf8.RuneError && size == 1 {
+			return start, t.pos, true
+		}
+		if StandsApart(r) {
+			if t.pos == start {
+				t.pos += size
+				t.Apart = true
+				t.Word = utf8.AppendRune(t.Word, fold(r))
+			}
+			return start, t.pos, true
+		}
+		ascii = false
+		switch {
+		case isWord(r):
+			t.Word = utf8.AppendRune(t.Word, fold(r))
+		case !IsAccent(r):
+			return start, t.pos, true
+		}
+		t.pos += size
+	}
+	if ascii && t.pos-start <= 2 && t.pos < len(text) {
+		t.Symbols = symbols(text[t.pos:])
+	}
+	return start, t.pos, true
+}
+
+// symbols returns the length of the ++ or # that text begins with, if nothing is glued to it.
+func symbols(text []byte) int {
+	n := 0
+	switch {
+	case text[0] == '#':
+		n = 1
+	case len(text) > 1 && text[0] == '+' && text[1] == '+':
+		n = 2
+	default:
+		return 0
+	}
+	if n < len(text) {
+		if c := text[n]; c == '+' || c == '#' || c < utf8.RuneSelf && asciiFold[c] != 0 {
+			return 0
+		}
+	}
+	return n
+}
+
+// Part is a range of bytes in a word.
+type Part struct{ Start, End int }
+
+// maxPart bounds the words that are taken apart: what is longer is no identifier.
+const maxPart = 64
+
+// AppendParts appends the parts of a word as it stands in a text: what begins with a
+// capital letter, and where letters and digits meet each of them that is two characters
+// long. A word in one part has none, nor one that looks like a number in base 16.
+func AppendParts(dst []Part, word []byte) []Part {
+	if len(word) < 3 || len(word) > maxPart {
+		return dst
+	}
+	// Most words are of one kind of character.
+	kinds := 0
+	for _, c := range word {
+		kind := kindOf(c)
+		if kind == 0 {
+			return dst
+		}
+		kinds |= kind
+	}
+	if kinds == lower || kinds == upper || kinds == digit || kinds == upper|lower && kindOf(word[0]) == upper && allLower(word[1:]) {
+		return dst
+	}
+	if kinds&digit != 0 && looksRandom(word) {
+		return dst
+	}
+	for start := 0; start < len(word); {
+		end := camelEnd(word, start)
+		if end-start >= 2 && end-start < len(word) {
+			dst = append(dst, Part{start, end})
+		}
+		for at := start; at < end; {
+			run := runEnd(word, at, end)
+			if run-at >= 2 && run-at < end-start {
+				dst = append(dst, Part{at, run})
+			}
+			at = run
+		}
+		start = end
+	}
+	return dst
+}
+
+// Kinds of ASCII characters in words.
+const (
+	lower = 1 << iota
+	upper
+	digit
+)
+
+func kindOf(c byte) int {
+	switch {
+	case 'a' <= c && c <= 'z':
+		return lower
+	case 'A' <= c && c <= 'Z':
+		return upper
+	case '0' <= c && c <= '9':
+		return digit
+	}
+	return 0
+}
+
+func allLower(word []byte) bool {
+	for _, c := range word {
+		if kindOf(c) != lower {
+			return false
+		}
+	}
+	return true
+}
+
+// camelEnd returns where the part that begins at start ends: before the next capital
+// letter, of several in a row before the last if a small one follows it.
+func camelEnd(word []byte, start int) int {
+	for i := start + 1; i < len(word); i++ {
+		if kindOf(word[i]) != upper {
+			continue
+		}
+		if kindOf(word[i-1]) != upper || i+1 < len(word) && kindOf(word[i+1]) == lower {
+			return i
+		}
+	}
+	return len(word)
+}
+
+// runEnd returns where the digits, or the letters, at start end.
+func runEnd(word []byte, start, end int) int {
+	isDigit := kindOf(word[start]) == digit
+	for i := start + 1; i < end; i++ {
+		if (kindOf(word[i]) == digit) != isDigit {
+			return i
+		}
+	}
+	return end
+}
+
+// looksRandom reports whether letters and digits of a word alternate as no name has them.
+func looksRandom(word []byte) bool {
+	changes := 0
+	for i := 1; i < len(word); i++ {
+		if (kindOf(word[i]) == digit) != (kindOf(word[i-1]) == digit) {
+			changes++
+		}
+	}
+	return changes > 3
+}
+
+// asciiFold holds for each ASCII character of a word its lower case, 0 for others.
+var asciiFold = func() (table [utf8.RuneSelf]byte) {
+	for c := byte('0'); c <= '9'; c++ {
+		table[c] = c
+	}
+	for c := byte('a'); c <= 'z'; c++ {
+		table[c], table[c-'a'+'A'] = c, c
+	}
+	return table
+}()
+
+// fold returns the character that stands for r in a word; 0 for ASCII that is in none.
+func fold(r rune) rune {
+	if r < utf8.RuneSelf {
+		return rune(asciiFold[r])
+	}
+	if r >= 0x2e80 && r <= 0xa63f {
+		return r
+	}
+	if c, ok := fullWidth(r); ok {
+		return rune(asciiFold[c])
+	}
+	if folded, ok := foldTable()[r]; ok {
+		return folded
+	}
+	return r
+}
+
+// FoldsAlike reports whether two characters are the same to the index.
+func FoldsAlike(a, b rune) bool {
+	return fold(a) == fold(b) && IsToken(a) == IsToken(b) && StandsApart(a) == StandsApart(b)
+}
+
+var foldTable = sync.OnceValue(func() map[rune]rune {
+	from, to := []rune(foldFrom), []rune(foldTo)
+	table := make(map[rune]rune, len(from))
+	for i, r := range from {
+		table[r] = to[i]
+	}
+	return table
+})
