@@ -55,7 +55,10 @@ type parsed struct {
 	ignored []string // terms that hold no word
 }
 
-var fieldPattern = regexp.MustCompile(`^(role|tool|cwd|model|name|session|before|after|since|until|type|is):("[^"]*"?|[^\s"]+)`)
+// straight makes quotes that a text program has bent straight again.
+var straight = strings.NewReplacer("“", `"`, "”", `"`, "„", `"`, "‟", `"`)
+
+var fieldPattern = regexp.MustCompile(`^(?i:(role|tool|cwd|model|name|session|before|after|since|until|type|is)):("[^"]*"?|[^\s"]+)`)
 
 // parseQuery reads a query. Words and phrases in double quotes are terms; a quote that
 // is not closed reaches to the end. A minus before a term excludes it, a star behind it
@@ -64,6 +67,7 @@ var fieldPattern = regexp.MustCompile(`^(role|tool|cwd|model|name|session|before
 // stands is text.
 func parseQuery(query string, means func(field) bool) parsed {
 	var p parsed
+	query = straight.Replace(query)
 	var list []term
 	or := false
 	for {
@@ -79,7 +83,7 @@ func parseQuery(query string, means func(field) bool) parsed {
 			}
 		}
 		if m := fieldPattern.FindStringSubmatch(query); m != nil && !or {
-			if f := (field{m[1], strings.Trim(m[2], `"`), t.not}); f.value != "" && means(f) {
+			if f := (field{strings.ToLower(m[1]), strings.Trim(m[2], `"`), t.not}); f.value != "" && means(f) {
 				p.fields = append(p.fields, f)
 				query = query[len(m[0]):]
 				continue
@@ -88,8 +92,9 @@ func parseQuery(query string, means func(field) bool) parsed {
 		var typed string
 		var quoted bool
 		typed, query, quoted = cutTerm(query)
-		if typed == "OR" && !quoted && !t.not && !or && len(list) > 0 && !list[len(list)-1].not && strings.TrimSpace(query) != "" {
-			or = true
+		if typed == "OR" && !quoted && !t.not && !or && (len(list) > 0 || strings.TrimSpace(query) != "") {
+			// One at the start or the end stands between nothing.
+			or = len(list) > 0 && !list[len(list)-1].not && strings.TrimSpace(query) != ""
 			continue
 		}
 		t.or, or = or, false
@@ -135,8 +140,14 @@ func (p *parsed) keep(list []term) {
 			}
 			continue
 		}
-		// Where all is excluded nothing is asked for: -4i means the word.
-		t.not = t.not && positive
+		if t.not && !positive {
+			// Where all is excluded nothing is asked for; but -4i is a number.
+			if c := t.text[0]; c < '0' || c > '9' {
+				p.ignored = append(p.ignored, "-"+t.text)
+				continue
+			}
+			t.not = false
+		}
 		p.terms = append(p.terms, t)
 	}
 }
@@ -296,7 +307,7 @@ func (m *termMarker) find(text []byte, found []bool) []mark {
 		} else if !t.Apart {
 			parts = fulltext.AppendParts(parts[:0], text[start:end])
 			for _, part := range parts {
-				m.part(&g, t.Word[part.Start:part.End], start+part.Start, start+part.End)
+				still = m.part(&g, still, t.Word[part.Start:part.End], start+part.Start, start+part.End, start+part.End == end)
 			}
 		}
 		open, still = still, open
@@ -321,11 +332,13 @@ func (m *termMarker) begin(g *marking, still []progress, word []byte, start, end
 	return still
 }
 
-// part finds the terms that are a part of a word.
-func (m *termMarker) part(g *marking, part []byte, start, end int) {
+// part finds the terms that are a part of a word, or begin with one at its end.
+func (m *termMarker) part(g *marking, still []progress, part []byte, start, end int, last bool) []progress {
 	for _, i := range m.starts[string(part)] {
 		if len(m.terms[i].words) == 1 {
 			g.add(start, end, i)
+		} else if last {
+			still = append(still, progress{i, 1, start})
 		}
 	}
 	for _, i := range m.prefixes {
@@ -333,6 +346,7 @@ func (m *termMarker) part(g *marking, part []byte, start, end int) {
 			g.add(start, end, i)
 		}
 	}
+	return still
 }
 
 // accepts reports whether a word of a text, or the word with the symbols behind it, can

@@ -25,7 +25,7 @@ func openIndex(t testing.TB) *sqlx.DB {
 	}
 	t.Cleanup(func() { db.Close() })
 	db.SetMaxOpenConns(1)
-	if _, err := db.ExecContext(t.Context(), migrations.Index); err != nil {
+	if _, err := db.ExecContext(t.Context(), `PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY; `+migrations.Index); err != nil {
 		t.Fatal(err)
 	}
 	return db
@@ -282,17 +282,20 @@ func TestNearest(t *testing.T) {
 // TestDamage changes each blob of an index and reads all of it: an error, never a panic
 // or an answer that is wrong in silence.
 func TestDamage(t *testing.T) {
+	var b fulltext.Builder
+	for i := range int64(6000) {
+		b.Begin(1+i/100, 1, i, i, false)
+		b.Add(fulltext.Talk, fmt.Append(nil, "common word", i))
+		b.End()
+	}
+	segment := b.Build()
 	for _, blob := range []struct{ table, column string }{
 		{"segment", "runs"}, {"segment", "directory"}, {"segment", "seqs"}, {"segment", "times"},
 		{"block", "heads"}, {"block", "words"}, {"block", "lists"}, {"list", "docs"},
 	} {
 		for _, change := range []string{`substr(%s, 1, length(%s) / 2)`, `CAST(x'ffffffffff' || %s AS BLOB)`, `x''`, `CAST(hex(%s) AS BLOB)`} {
 			db := openIndex(t)
-			var docs []document
-			for i := range int64(3000) {
-				docs = append(docs, document{session: 1 + i/100, seq: i, ms: i, talk: fmt.Sprint("common word", i)})
-			}
-			add(t, db, docs...)
+			with(t, db, func(ctx context.Context, index *fulltext.Index) error { return index.Write(ctx, segment) })
 			if _, err := db.ExecContext(t.Context(), `UPDATE `+blob.table+` SET `+blob.column+` = `+strings.ReplaceAll(change, "%s", blob.column)); err != nil {
 				t.Fatal(err)
 			}

@@ -3,6 +3,7 @@ package fulltext
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // rawMark begins words of the index that hold a part of a control sequence of a terminal:
@@ -37,6 +38,11 @@ func (b *Builder) addRaw(field Field, text []byte) {
 	}
 }
 
+func composed(text string) rune {
+	r, _ := compose([]byte(text))
+	return r
+}
+
 // Literal returns what the words of each text meet that holds a literal, byte by byte but
 // for case and accents; nil for nothing that could narrow a search. The literal is valid
 // UTF-8. Of a word that may go on at either end at least least bytes must be there.
@@ -60,6 +66,14 @@ func Literal(text string, least int) Choice {
 			return list
 		}
 		word := string(t.Word)
+		if first, _ := utf8.DecodeRuneInString(text[start:end]); t.Apart && (start == 0 && changes(first) || end == len(text) && mayChange(composed(text[start:end]))) {
+			// What stands next to it in the text may make another character of it.
+			if before != "" && alone {
+				add(Match{Word: before})
+			}
+			before, alone = "", false
+			continue
+		}
 		if t.Apart {
 			if before != "" {
 				add(Match{Word: before + word})

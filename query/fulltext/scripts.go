@@ -2,6 +2,7 @@ package fulltext
 
 import (
 	"slices"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -99,7 +100,68 @@ func IsToken(r rune) bool {
 	return r < utf8.RuneSelf && asciiFold[r] != 0 || r >= 0x4e00 && r <= 0x9fff || r >= utf8.RuneSelf && isWord(r) || StandsApart(r)
 }
 
-// IsAccent reports whether r is a combining mark that a word passes over.
+// IsAccent reports whether r is a combining mark that a word passes over: an accent, a
+// vowel point.
 func IsAccent(r rune) bool {
-	return r >= 0x300 && r <= 0x331 && accents&(1<<(r-0x300)) != 0
+	return r >= 0x300 && !StandsApart(r) && unicode.Is(unicode.Mn, r)
 }
+
+// compose reads the character with which text begins, together with the marks behind it
+// that make it another one: jamo become a syllable, kana voiced.
+func compose(text []byte) (rune, int) {
+	r, n := utf8.DecodeRune(text)
+	next, size := utf8.DecodeRune(text[n:])
+	switch {
+	case isLead(r) && isVowel(next):
+		r, n = 0xac00+((r-0x1100)*21+next-0x1161)*28, n+size
+		next, size = utf8.DecodeRune(text[n:])
+	case isVoiceable(r) && next == 0x3099:
+		switch r {
+		case 'う', 'ウ':
+			return r + 0x4e, n + size
+		}
+		return r + 1, n + size
+	case isVoiceable(r) && next == 0x309a && isHa(r):
+		return r + 2, n + size
+	}
+	if isOpenSyllable(r) && isTail(next) {
+		return r + next - 0x11a7, n + size
+	}
+	return r, n
+}
+
+// Jamo that make syllables, and syllables that another jamo may end.
+func isLead(r rune) bool         { return r >= 0x1100 && r <= 0x1112 }
+func isVowel(r rune) bool        { return r >= 0x1161 && r <= 0x1175 }
+func isTail(r rune) bool         { return r >= 0x11a8 && r <= 0x11c2 }
+func isOpenSyllable(r rune) bool { return r >= 0xac00 && r <= 0xd7a3 && (r-0xac00)%28 == 0 }
+
+// isVoiceable reports whether r is kana that a voicing mark makes another one.
+func isVoiceable(r rune) bool {
+	if r >= 'ァ' && r <= 'ヶ' {
+		r -= 'ァ' - 'ぁ'
+	}
+	switch {
+	case r == 'う':
+		return true
+	case r >= 'か' && r <= 'ち':
+		return (r-'か')%2 == 0
+	case r == 'つ', r == 'て', r == 'と':
+		return true
+	}
+	return isHa(r)
+}
+
+// isHa reports whether r is one of the five kana that have a third form.
+func isHa(r rune) bool {
+	if r >= 'ァ' && r <= 'ヶ' {
+		r -= 'ァ' - 'ぁ'
+	}
+	return r >= 'は' && r <= 'ほ' && (r-'は')%3 == 0
+}
+
+// mayChange reports whether what follows r in a text may make another character of it.
+func mayChange(r rune) bool { return isVoiceable(r) || isLead(r) || isOpenSyllable(r) }
+
+// changes reports whether r may be a part of the character before it.
+func changes(r rune) bool { return isVowel(r) || isTail(r) || r == 0x3099 || r == 0x309a }

@@ -2,7 +2,10 @@ package fulltext
 
 import (
 	"sync"
+	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // Version changes with the way in which text is cut into words: what another version
@@ -66,6 +69,7 @@ func (t *Tokenizer) Next() (start, end int, ok bool) {
 		}
 		if StandsApart(r) {
 			if t.pos == start {
+				r, size = compose(text[t.pos:])
 				t.pos += size
 				t.Apart = true
 				t.Word = utf8.AppendRune(t.Word, fold(r))
@@ -74,6 +78,8 @@ func (t *Tokenizer) Next() (start, end int, ok bool) {
 		}
 		ascii = false
 		switch {
+		case sharp(r):
+			t.Word = append(t.Word, "ss"...)
 		case isWord(r):
 			t.Word = utf8.AppendRune(t.Word, fold(r))
 		case !IsAccent(r):
@@ -116,6 +122,9 @@ const maxPart = 64
 // capital letter, and where letters and digits meet each of them that is two characters
 // long. A word in one part has none, nor one that looks like a number in base 16.
 func AppendParts(dst []Part, word []byte) []Part {
+	if isVersion(word) {
+		return append(dst, Part{1, len(word)})
+	}
 	if len(word) < 3 || len(word) > maxPart {
 		return dst
 	}
@@ -149,6 +158,19 @@ func AppendParts(dst []Part, word []byte) []Part {
 		start = end
 	}
 	return dst
+}
+
+// isVersion reports whether a word is like the v1 of v1.2.3.
+func isVersion(word []byte) bool {
+	if len(word) < 2 || word[0]|0x20 != 'v' {
+		return false
+	}
+	for _, c := range word[1:] {
+		if kindOf(c) != digit {
+			return false
+		}
+	}
+	return true
 }
 
 // Kinds of ASCII characters in words.
@@ -243,16 +265,39 @@ func fold(r rune) rune {
 	return r
 }
 
+// sharp is the letter that stands in words as two.
+func sharp(r rune) bool { return r == 'ß' || r == 'ẞ' }
+
 // FoldsAlike reports whether two characters are the same to the index.
 func FoldsAlike(a, b rune) bool {
-	return fold(a) == fold(b) && IsToken(a) == IsToken(b) && StandsApart(a) == StandsApart(b)
+	return fold(a) == fold(b) && sharp(a) == sharp(b) && IsToken(a) == IsToken(b) && StandsApart(a) == StandsApart(b)
 }
 
+// foldTable pairs the characters that stand in a word as another one: what unicode61
+// folds, and letters with marks that it leaves as they are, as in Greek and Cyrillic.
 var foldTable = sync.OnceValue(func() map[rune]rune {
 	from, to := []rune(foldFrom), []rune(foldTo)
 	table := make(map[rune]rune, len(from))
 	for i, r := range from {
 		table[r] = to[i]
+	}
+	for _, span := range [][2]rune{{0x80, 0x0780}, {0x1e00, 0x1fff}} {
+		for r := span[0]; r <= span[1]; r++ {
+			base := r
+			if p := norm.NFD.PropertiesString(string(r)); len(p.Decomposition()) > 0 {
+				base, _ = utf8.DecodeRune(p.Decomposition())
+			}
+			if folded, ok := table[base]; ok {
+				base = folded
+			} else if base < utf8.RuneSelf {
+				base = rune(asciiFold[base])
+			} else {
+				base = unicode.ToLower(base)
+			}
+			if base != r && base != 0 && isWord(r) {
+				table[r] = base
+			}
+		}
 	}
 	return table
 })

@@ -115,6 +115,8 @@ func plain(text string) string {
 		case r == 0 || r == utf8.RuneError && n == 1:
 			b.WriteByte(' ')
 		case r >= 0x2600 && r <= 0x27bf, r >= 0x2b00 && r <= 0x2bff, r >= 0x1f000 && r <= 0x1faff, r >= 0xff10 && r <= 0xff5a:
+		case unicode.Is(unicode.Mn, r), r >= 0x1100 && r <= 0x11ff:
+		case r == 'ß', r == 'ẞ', r >= 0x180 && r <= 0x780, r >= 0x1e00 && r <= 0x1fff:
 		case fulltext.StandsApart(r):
 			b.WriteString(" " + text[:n] + " ")
 		default:
@@ -171,6 +173,12 @@ func TestWords(t *testing.T) {
 		{"\x1b[1;31 \x1b]x", []string{"1", "31", "x"}},
 		{"12345678\x1b[mx", []string{"12345678", "x"}},
 		{"a\x00b a\xffb", []string{"a", "b", "a", "b"}},
+		{"Straße STRASSE ẞ", []string{"strasse", "strasse", "ss"}},
+		{"λόγος ΛΟΓΟΣ Ἀθήνα", []string{"λογοσ", "λογοσ", "αθηνα"}},
+		{"подключён", []string{"подключен"}},
+		{"مُحَمَّد שָׁלוֹם", []string{"محمد", "שלום"}},
+		{"보고 \u1107\u1169\u1100\u1169 \u1100\u1161\u11a8", []string{"보", "고", "보", "고", "각"}},
+		{"パ\u306f\u309aハ\u309aう\u3099", []string{"パ", "ぱ", "パ", "ゔ"}},
 		{"naïve Café", []string{"naive", "cafe"}},
 	}
 	for _, test := range tests {
@@ -188,7 +196,9 @@ func TestParts(t *testing.T) {
 		{"E0308", "0308"},
 		{"TS2345", "TS 2345"},
 		{"sha256sum", "sha 256 sum"},
-		{"v1", ""},
+		{"v1", "1"},
+		{"v", ""},
+		{"V20", "20"},
 		{"word", ""},
 		{"Word", ""},
 		{"WORD", ""},
