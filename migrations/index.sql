@@ -42,9 +42,10 @@ CREATE TABLE block (
 
 -- Documents of one word that many have.
 CREATE TABLE list (
-    key  INTEGER PRIMARY KEY,               -- segment.key << 24 | number of the list, from 0
-    sum  INTEGER NOT NULL,                  -- XXH64 of docs
-    docs BLOB NOT NULL
+    key   INTEGER PRIMARY KEY,              -- segment.key << 24 | number of the list, from 0
+    sum   INTEGER NOT NULL,                 -- XXH64 of docs
+    docs  BLOB NOT NULL,
+    nexts BLOB NOT NULL                     -- a zstd frame: for each document which words come behind the word
 ) STRICT;
 
 -- Documents that are gone but still in a segment.

@@ -212,7 +212,11 @@ func (t *term) choice() fulltext.Choice {
 		case t.prefix && i == len(t.words)-1:
 			add(fulltext.Match{Word: w.word, Kind: fulltext.Prefix})
 		default:
-			add(fulltext.Match{Word: w.word})
+			m := fulltext.Match{Word: w.word}
+			if last := i+1 == len(t.words)-1; i+1 < len(t.words) && !(last && t.prefix) {
+				m.Next = t.words[i+1].word
+			}
+			add(m)
 		}
 	}
 	return list

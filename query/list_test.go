@@ -45,7 +45,11 @@ func importFiles(t testing.TB, a *repo.Archive, dir string, files map[string]str
 	slices.Sort(names)
 	for _, name := range names {
 		path := writeAt(t, filepath.Join(dir, name), files[name])
-		if _, err := a.Import(t.Context(), []string{path}, nil); err != nil {
+		result, err := a.Import(t.Context(), []string{path}, nil)
+		if err == nil {
+			err = result.IndexErr
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -186,7 +186,8 @@ func (s *search) sessionsOf(ctx context.Context, field field) (map[Key]bool, err
 		ID   string `db:"id"`
 		CWD  string `db:"cwd"`
 		Name string `db:"name"`
-	}) error {
+	},
+	) error {
 		if fits(row.ID, row.CWD, row.Name) != field.not {
 			keys[row.Key] = true
 		}

@@ -72,6 +72,9 @@ func age(t *testing.T, path string) {
 func importPaths(t *testing.T, a *repo.Archive, paths ...string) *repo.ImportResult {
 	t.Helper()
 	result, err := a.Import(t.Context(), paths, nil)
+	if err == nil {
+		err = result.IndexErr
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-
 	"pidb/migrations"
 )
 
@@ -100,4 +99,3 @@ func (a *Archive) tryIndex(ctx context.Context) error {
 	}
 	return tx.Commit()
 }
-

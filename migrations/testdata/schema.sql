@@ -166,32 +166,52 @@ CREATE INDEX tombstone_bytes ON tombstone (bytes);
 
 -- The search index.
 
-CREATE TABLE indexed (
-    session INTEGER PRIMARY KEY,            -- session.key
-    nonce   INTEGER NOT NULL,               -- session.nonce: another one means that the rows are of a lost session
-    rows    INTEGER NOT NULL                -- seq of the first row that is not in the index
+CREATE TABLE block (
+    key   INTEGER PRIMARY KEY,              -- segment.key << 24 | place among the blocks of the segment, from 0
+    sum   INTEGER NOT NULL,                 -- XXH64 of the blobs, one behind the other
+    heads BLOB NOT NULL,                    -- for each word how many documents have it, and where its list is
+    words BLOB NOT NULL,                    -- a zstd frame of the words in order
+    lists BLOB NOT NULL                     -- lists of documents
 ) STRICT;
 
-CREATE VIRTUAL TABLE text USING fts5 (
-    talk,      -- user and assistant text, summaries, custom messages, labels
-    tool,      -- tool names and arguments, tool output, shell commands and their output
-    name,      -- session names
-    thinking,
-    content = '', contentless_delete = 1, columnsize = 1,
-    tokenize = "unicode61 remove_diacritics 2"
-);
+CREATE TABLE indexed (
+    session INTEGER PRIMARY KEY,            -- session.key
+    nonce   INTEGER NOT NULL,               -- session.nonce: another one means that what is here is of a lost session
+    rows    INTEGER NOT NULL,               -- seq of the first row that is not in the index
+    version INTEGER NOT NULL                -- of package fulltext when it was indexed
+) STRICT;
 
-CREATE TABLE 'text_config'(k PRIMARY KEY, v) WITHOUT ROWID;
+CREATE TABLE list (
+    key   INTEGER PRIMARY KEY,              -- segment.key << 24 | number of the list, from 0
+    sum   INTEGER NOT NULL,                 -- XXH64 of docs
+    docs  BLOB NOT NULL,
+    nexts BLOB NOT NULL                     -- a zstd frame: for each document which words come behind the word
+) STRICT;
 
-CREATE TABLE 'text_data'(id INTEGER PRIMARY KEY, block BLOB);
+CREATE TABLE lost (
+    session INTEGER NOT NULL,
+    nonce   INTEGER NOT NULL,
+    version INTEGER NOT NULL,               -- segment.version
+    PRIMARY KEY (session, nonce, version)
+) STRICT, WITHOUT ROWID;
 
-CREATE TABLE 'text_docsize'(id INTEGER PRIMARY KEY, sz BLOB, origin INTEGER);
-
-CREATE TABLE 'text_idx'(segid, term, pgno, PRIMARY KEY(segid, term)) WITHOUT ROWID;
+CREATE TABLE segment (
+    key       INTEGER PRIMARY KEY AUTOINCREMENT CHECK (key < 549755813888), -- 2^39: see block.key
+    version   INTEGER NOT NULL,             -- of package fulltext
+    docs      INTEGER NOT NULL,             -- documents
+    bytes     INTEGER NOT NULL,             -- of all blobs
+    sum       INTEGER NOT NULL,             -- XXH64 of runs and directory, one behind the other
+    rows_sum  INTEGER NOT NULL,             -- XXH64 of seqs and times
+    runs      BLOB    NOT NULL,             -- which sessions the documents are of
+    directory BLOB    NOT NULL,             -- the first word of each block
+    seqs      BLOB    NOT NULL,             -- which rows of the sessions
+    times     BLOB    NOT NULL              -- when they were written
+) STRICT;
 
 CREATE TABLE watermark (
     only    INTEGER PRIMARY KEY CHECK (only = 1),
     uuid    TEXT    NOT NULL,
-    change  INTEGER NOT NULL
+    change  INTEGER NOT NULL,
+    version INTEGER NOT NULL                -- of package fulltext
 ) STRICT;
 

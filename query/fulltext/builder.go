@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"hash/maphash"
 	"math"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // Field says what a text is of.
@@ -57,18 +58,19 @@ const separator = '\n'
 type Builder struct {
 	tokens Tokenizer
 	parts  []Part
-	seed   maphash.Seed
 
 	table   []uint32 // slots of words: number + 1
 	words   []wordInfo
 	arena   []byte   // the words, one after the other
 	log     []uint32 // for each document its words
 	weights []byte   // what each word of the log weighs
+	nexts   []byte   // which words come behind it: see nextBit
 	ends    []uint32 // for each document where its part of the log ends
 	runs    runWriter
 
 	// Of the document under way.
 	counts []wordCount
+	open   []uint32 // places in counts of the words that the next one follows
 	lead   bool
 	more   bool // it has more words than are counted
 	length int
@@ -88,14 +90,18 @@ type wordInfo struct {
 type wordCount struct {
 	word   uint32
 	counts [fields]uint16
+	next   byte
 }
+
+// nextBit returns the bit that stands for a word in what is known of the words behind
+// another one.
+func nextBit(word []byte) byte { return 1 << (xxhash.Sum64(word) >> 61) }
 
 // Begin begins a document: the row seq of a session, whose nonce tells it from another
 // of the same number, at a time in Unix milliseconds, 0 for none. Documents of a session
 // come in the order of seq. Lead says that it is the first message of the session.
 func (b *Builder) Begin(session, nonce, seq, ms int64, lead bool) {
 	if b.table == nil {
-		b.seed = maphash.MakeSeed()
 		b.table = make([]uint32, 1<<12)
 	}
 	b.runs.add(session, nonce, seq, ms)
@@ -125,34 +131,62 @@ func (b *Builder) Add(field Field, text []byte) {
 	t.Reset(text)
 	var pair [2 * utf8.UTFMax]byte
 	before := 0 // bytes of the word before in pair, if it stood apart
+	b.open = b.open[:0]
 	for {
 		start, end, ok := t.Next()
 		if !ok {
 			return
 		}
 		b.length++
-		b.count(field, t.Word)
+		word := t.Word
+		if len(b.open) > 0 {
+			b.follow(nextBit(word), t.Symbols, text[end:])
+		}
+		b.countOpen(field, word)
 		if t.Apart {
 			if before > 0 {
-				b.count(field, append(pair[:before], t.Word...))
+				b.count(field, append(pair[:before], word...))
 			}
-			before = copy(pair[:], t.Word)
+			before = copy(pair[:], word)
 			continue
 		}
 		before = 0
 		if t.Symbols > 0 {
-			b.count(field, append(t.Word, text[end:end+t.Symbols]...))
+			b.countOpen(field, append(word, text[end:end+t.Symbols]...))
 			continue
 		}
 		b.parts = AppendParts(b.parts[:0], text[start:end])
 		for _, part := range b.parts {
-			b.count(field, t.Word[part.Start:part.End])
+			if start+part.End == end {
+				b.countOpen(field, word[part.Start:part.End])
+			} else {
+				b.count(field, word[part.Start:part.End])
+			}
 		}
 	}
 }
 
-// count counts a word of the document.
-func (b *Builder) count(field Field, word []byte) {
+// follow notes the word that comes behind the open ones, with symbols and without.
+func (b *Builder) follow(bit byte, symbols int, behind []byte) {
+	if symbols > 0 {
+		bit |= nextBit(append(slices.Clone(b.tokens.Word), behind[:symbols]...))
+	}
+	for _, place := range b.open {
+		b.counts[place].next |= bit
+	}
+	b.open = b.open[:0]
+}
+
+// countOpen counts a word of which the next one is to be known.
+func (b *Builder) countOpen(field Field, word []byte) {
+	if place := b.count(field, word); place >= 0 {
+		b.open = append(b.open, uint32(place))
+	}
+}
+
+// count counts a word of the document and returns its place among the counts, -1 if it
+// is not counted.
+func (b *Builder) count(field Field, word []byte) int {
 	var cut [maxWord + 1]byte
 	if len(word) > maxWord {
 		n := copy(cut[:], word[:maxWord])
@@ -164,7 +198,7 @@ func (b *Builder) count(field Field, word []byte) {
 	if doc := uint32(len(b.ends)) + 1; w.doc != doc {
 		if len(b.counts) >= maxDocWords && word[0] != tagMark {
 			b.more = true
-			return
+			return -1
 		}
 		w.doc, w.slot = doc, uint32(len(b.counts))
 		w.docs++
@@ -173,11 +207,12 @@ func (b *Builder) count(field Field, word []byte) {
 	if times := &b.counts[w.slot].counts[field]; *times < math.MaxUint16 {
 		*times++
 	}
+	return int(w.slot)
 }
 
 // find returns the number of a word, a new one if need be.
 func (b *Builder) find(word []byte) uint32 {
-	hash := uint32(maphash.Bytes(b.seed, word))
+	hash := uint32(xxhash.Sum64(word))
 	mask := uint32(len(b.table) - 1)
 	i := hash & mask
 	for ; b.table[i] != 0; i = (i + 1) & mask {
@@ -217,6 +252,7 @@ func (b *Builder) End() {
 		c := &b.counts[i]
 		b.log = append(b.log, c.word)
 		b.weights = append(b.weights, b.weigh(c))
+		b.nexts = append(b.nexts, c.next)
 	}
 	b.ends = append(b.ends, uint32(len(b.log)))
 	b.counts, b.length = b.counts[:0], 0
@@ -267,7 +303,7 @@ func (b *Builder) Docs() int { return len(b.ends) }
 
 // Size returns about how much memory the Builder uses, in bytes.
 func (b *Builder) Size() int {
-	return 5*len(b.log) + len(b.arena) + 24*len(b.words) + 4*len(b.table) + 16*len(b.ends)
+	return 6*len(b.log) + len(b.arena) + 24*len(b.words) + 4*len(b.table) + 16*len(b.ends)
 }
 
 // Build returns the segment of all documents since the last one, and makes the Builder
@@ -280,11 +316,12 @@ func (b *Builder) Build() *Segment {
 	}
 	docs := make([]uint32, len(b.log))
 	weights := make([]byte, len(b.log))
+	nexts := make([]byte, len(b.log))
 	at := uint32(0)
 	for doc, end := range b.ends {
 		for ; at < end; at++ {
 			place := &next[b.log[at]]
-			docs[*place], weights[*place] = uint32(doc), b.weights[at]
+			docs[*place], weights[*place], nexts[*place] = uint32(doc), b.weights[at], b.nexts[at]
 			*place++
 		}
 	}
@@ -293,12 +330,13 @@ func (b *Builder) Build() *Segment {
 		w := &b.words[n]
 		end := next[n]
 		first := end - w.docs
-		e.add(b.arena[w.start:w.start+w.size], docs[first:end], weights[first:end])
+		e.add(b.arena[w.start:w.start+w.size], docs[first:end], weights[first:end], nexts[first:end])
 	}
 	segment := e.end()
 	b.runs.end(segment)
 	clear(b.table)
-	b.words, b.arena, b.log, b.weights, b.ends = b.words[:0], b.arena[:0], b.log[:0], b.weights[:0], b.ends[:0]
+	b.words, b.arena, b.ends = b.words[:0], b.arena[:0], b.ends[:0]
+	b.log, b.weights, b.nexts = b.log[:0], b.weights[:0], b.nexts[:0]
 	return segment
 }
 

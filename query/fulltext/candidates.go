@@ -2,7 +2,6 @@ package fulltext
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"math"
 	"slices"
@@ -34,34 +33,55 @@ type ranked struct {
 	ms      int64
 }
 
-type ranking []ranked
-
-func (r ranking) Len() int { return len(r) }
-func (r ranking) Less(i, j int) bool {
-	a, b := &r[i], &r[j]
+// before reports whether a is to come before b.
+func (a *ranked) before(b *ranked) bool {
 	if a.score != b.score {
 		return a.score > b.score
 	}
 	return cmp.Or(cmp.Compare(b.ms, a.ms), cmp.Compare(b.segment, a.segment), cmp.Compare(b.doc, a.doc)) < 0
 }
-func (r ranking) Swap(i, j int) { r[i], r[j] = r[j], r[i] }
-func (r *ranking) Push(any)     { panic("a ranking only shrinks") }
-func (r *ranking) Pop() any {
-	last := len(*r) - 1
-	out := (*r)[last]
-	*r = (*r)[:last]
-	return out
+
+// ranking is a heap of which the best is the first.
+type ranking []ranked
+
+func (r ranking) init() {
+	for i := len(r)/2 - 1; i >= 0; i-- {
+		r.down(i)
+	}
 }
 
-// Len returns how many candidates are left.
-func (c *Candidates) Len() int { return len(c.heap) }
+func (r ranking) down(i int) {
+	for {
+		child := 2*i + 1
+		if child >= len(r) {
+			return
+		}
+		if child+1 < len(r) && r[child+1].before(&r[child]) {
+			child++
+		}
+		if !r[child].before(&r[i]) {
+			return
+		}
+		r[i], r[child] = r[child], r[i]
+		i = child
+	}
+}
+
+func (r *ranking) pop() ranked {
+	list := *r
+	best, last := list[0], len(list)-1
+	list[0] = list[last]
+	*r = list[:last]
+	r.down(0)
+	return best
+}
 
 // Next returns the best candidate that is left; ok is false when there is none.
 func (c *Candidates) Next(ctx context.Context) (next Candidate, ok bool, err error) {
 	if len(c.heap) == 0 {
 		return next, false, nil
 	}
-	r := heap.Pop(&c.heap).(ranked)
+	r := c.heap.pop()
 	next = Candidate{MS: r.ms, Score: float64(r.score)}
 	next.Session, next.Seq, err = c.x.position(ctx, c.x.segments[r.segment], r.doc)
 	return next, err == nil, err
@@ -102,7 +122,7 @@ func (x *Index) Candidates(ctx context.Context, q *Query) (*Candidates, error) {
 			c.Without = append(c.Without, i)
 		}
 	}
-	heap.Init(&c.heap)
+	c.heap.init()
 	return c, nil
 }
 
@@ -190,7 +210,7 @@ func (e *evaluation) run(ctx context.Context) (set, error) {
 	}
 	hits = without(hits, docs)
 	for _, word := range e.query.Not {
-		docs, err := x.collect(ctx, s, e.found[e.number][Match{Word: word}], e.query.Fields, 0, nil)
+		docs, err := x.collect(ctx, s, e.found[e.number][Match{Word: word}], "", e.query.Fields, 0, nil)
 		if err != nil {
 			return set{}, err
 		}
@@ -211,7 +231,7 @@ func (e *evaluation) tagged(ctx context.Context, tags []string) (set, error) {
 			f.add(p)
 		}
 	}
-	return e.x.collect(ctx, e.segment, f, InTalk|InTool|InThinking, 0, nil)
+	return e.x.collect(ctx, e.segment, f, "", InTalk|InTool|InThinking, 0, nil)
 }
 
 // allMet reports whether nothing is left to be learned of the needs.
@@ -245,7 +265,7 @@ func (e *evaluation) choice(ctx context.Context, choice Choice) (set, error) {
 	})
 	var hits set
 	for i, match := range order {
-		docs, err := e.x.collect(ctx, e.segment, e.found[e.number][match], e.query.Fields, e.rarities[match], e.more)
+		docs, err := e.x.collect(ctx, e.segment, e.found[e.number][match], match.Next, e.query.Fields, e.rarities[match], e.more)
 		if err != nil || len(docs.docs) == 0 {
 			return set{}, err
 		}
@@ -267,11 +287,22 @@ func (c *Candidates) add(ctx context.Context, q *Query, number int, hits set) er
 	if err := c.x.readTimes(ctx, s); err != nil {
 		return err
 	}
+	c.heap = slices.Grow(c.heap, len(hits.docs))
 	at, end := -1, uint32(0) // the run, and the first document behind it
+	first := len(c.heap)     // of the run
+	count := func() {
+		if n := len(c.heap) - first; n > 0 {
+			c.Sessions[s.runs[at].session] += n
+		}
+		first = len(c.heap)
+	}
 	wanted, modified := false, int64(0)
 	var last run
 	for i, doc := range hits.docs {
 		if at < 0 || doc >= end {
+			if at >= 0 {
+				count()
+			}
 			at = s.runOf(doc)
 			end = uint32(s.docs)
 			if at+1 < len(s.runs) {
@@ -300,7 +331,7 @@ func (c *Candidates) add(ctx context.Context, q *Query, number int, hits set) er
 			r.score = 0
 		}
 		c.heap = append(c.heap, r)
-		c.Sessions[last.session]++
 	}
+	count()
 	return nil
 }

@@ -52,6 +52,8 @@ type block struct {
 	words []byte
 	heads []byte
 	all   []head // nil: not parsed yet
+	lists []byte // nil: not read yet
+	asked int    // how many lists were read one by one
 }
 
 // lostKey names documents that are gone. Those of a segment that another version of this
@@ -205,12 +207,38 @@ func (x *Index) list(ctx context.Context, s *segment, p place) ([]byte, error) {
 		}
 		return list, err
 	}
+	short := fmt.Errorf("%w: short block %d of segment %d", ErrDamaged, p.block, s.key)
+	b := s.blocks[p.block]
+	if b != nil && b.lists == nil {
+		// The third list of a block is worth reading them all.
+		if b.asked++; b.asked > 2 {
+			if err := x.one(ctx, s.key<<keyBits|int64(p.block), `SELECT lists FROM `+x.schema+`block WHERE key = ?`, &b.lists); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if b != nil && b.lists != nil {
+		if p.at+p.size > len(b.lists) {
+			return nil, short
+		}
+		return b.lists[p.at : p.at+p.size], nil
+	}
 	err := x.tx.QueryRowContext(ctx, `SELECT substr(lists, ?, ?) FROM `+x.schema+`block WHERE key = ?`,
 		p.at+1, p.size, s.key<<keyBits|int64(p.block)).Scan(&list)
 	if err == nil && len(list) != p.size {
-		err = fmt.Errorf("%w: short block %d of segment %d", ErrDamaged, p.block, s.key)
+		err = short
 	}
 	return list, err
+}
+
+// nexts returns for each document of a long list what is known of the words behind the
+// word of the list.
+func (x *Index) nexts(ctx context.Context, s *segment, p place) ([]byte, error) {
+	var packed []byte
+	if err := x.one(ctx, s.key<<keyBits|int64(p.at), `SELECT nexts FROM `+x.schema+`list WHERE key = ?`, &packed); err != nil {
+		return nil, err
+	}
+	return unpackNexts(packed, int(p.docs))
 }
 
 // find returns where the list of a word is.

@@ -290,8 +290,14 @@ func TestDamage(t *testing.T) {
 	}
 	segment := b.Build()
 	for _, blob := range []struct{ table, column string }{
-		{"segment", "runs"}, {"segment", "directory"}, {"segment", "seqs"}, {"segment", "times"},
-		{"block", "heads"}, {"block", "words"}, {"block", "lists"}, {"list", "docs"},
+		{"segment", "runs"},
+		{"segment", "directory"},
+		{"segment", "seqs"},
+		{"segment", "times"},
+		{"block", "heads"},
+		{"block", "words"},
+		{"block", "lists"},
+		{"list", "docs"},
 	} {
 		for _, change := range []string{`substr(%s, 1, length(%s) / 2)`, `CAST(x'ffffffffff' || %s AS BLOB)`, `x''`, `CAST(hex(%s) AS BLOB)`} {
 			db := openIndex(t)

@@ -85,16 +85,17 @@ func Literal(text string, least int) Choice {
 		openStart := strings.TrimLeftFunc(text[:start], IsAccent) == ""
 		openEnd := end == len(text)
 		before = ""
+		m := Match{Word: word, Raw: true}
 		switch {
-		case openStart && openEnd && len(word) >= least:
-			add(Match{word, Inside, true})
-		case openStart && !openEnd && len(word) >= least:
-			add(Match{word, Suffix, true})
+		case openStart && openEnd:
+			m.Kind = Inside
 		case openStart:
+			m.Kind = Suffix
 		case openEnd:
-			add(Match{word, Prefix, true})
-		default:
-			add(Match{word, Exact, true})
+			m.Kind = Prefix
+		}
+		if len(word) >= least || !openStart {
+			add(m)
 		}
 	}
 }

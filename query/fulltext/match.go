@@ -26,6 +26,9 @@ type Match struct {
 	// Raw asks for words with a part of a control sequence of a terminal too. A Suffix
 	// and an Inside are always Raw.
 	Raw bool
+	// Next, if not empty, is a word that comes behind this one. Where nothing is known of
+	// that, and sometimes where it does not, the document is a candidate all the same.
+	Next string
 }
 
 // Choice is what one alternative asks for: all of its matches.
@@ -236,18 +239,13 @@ func (s *set) add(doc uint32, score float32) {
 
 // collect returns the documents that have one of the words at places, in the fields asked
 // for. rarity is what a weight of one counts.
-func (x *Index) collect(ctx context.Context, s *segment, f found, in Fields, rarity float32, more []byte) (set, error) {
+func (x *Index) collect(ctx context.Context, s *segment, f found, next string, in Fields, rarity float32, more []byte) (set, error) {
 	var out set
 	if len(f.places) == 0 && len(more) == 0 {
 		return out, nil
 	}
 	if len(f.places) == 1 && len(more) == 0 {
-		list, err := x.list(ctx, s, f.places[0])
-		if err != nil {
-			return out, err
-		}
-		out.docs, out.scores = make([]uint32, 0, f.docs), make([]float32, 0, f.docs)
-		err = readList(list, s.docs, func(doc uint32, weight byte) {
+		err := x.read(ctx, s, f.places[0], next, func(doc uint32, weight byte) {
 			if Fields(weight)&in != 0 {
 				out.add(doc, float32(weight>>weightShift)*rarity)
 			}
@@ -264,11 +262,7 @@ func (x *Index) collect(ctx context.Context, s *segment, f found, in Fields, rar
 		return out, err
 	}
 	for _, p := range f.places {
-		list, err := x.list(ctx, s, p)
-		if err != nil {
-			return out, err
-		}
-		if err := readList(list, s.docs, take); err != nil {
+		if err := x.read(ctx, s, p, next, take); err != nil {
 			return out, err
 		}
 	}
@@ -278,6 +272,29 @@ func (x *Index) collect(ctx context.Context, s *segment, f found, in Fields, rar
 		}
 	}
 	return out, nil
+}
+
+// read calls f for the documents of a word in which next, if not empty, may come behind it.
+func (x *Index) read(ctx context.Context, s *segment, p place, next string, f func(doc uint32, weight byte)) error {
+	list, err := x.list(ctx, s, p)
+	if err != nil {
+		return err
+	}
+	if next == "" || !p.long {
+		return readList(list, s.docs, f)
+	}
+	nexts, err := x.nexts(ctx, s, p)
+	if err != nil {
+		return err
+	}
+	bit := nextBit([]byte(next))
+	at := 0
+	return readList(list, s.docs, func(doc uint32, weight byte) {
+		if at < len(nexts) && nexts[at]&bit != 0 {
+			f(doc, weight)
+		}
+		at++
+	})
 }
 
 // both returns the documents that are in both sets, with the sum of their scores.

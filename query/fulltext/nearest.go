@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"math/bits"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -33,6 +34,8 @@ func (x *Index) Nearest(ctx context.Context, word string, n int) (nearest []stri
 		docs     int
 	}
 	found := map[string]*candidate{}
+	isASCII := len(wanted) == len(word)
+	letters := lettersOf([]byte(word))
 	var scratch distances
 	for _, s := range x.segments {
 		for i := range s.firsts {
@@ -46,6 +49,11 @@ func (x *Index) Nearest(ctx context.Context, word string, n int) (nearest []stri
 				other := rest[:end]
 				rest = rest[end+1:]
 				if len(other) < len(word)-allowed*utf8.UTFMax || len(other) > len(word)+allowed*utf8.UTFMax || other[0] <= rawMark {
+					continue
+				}
+				have := lettersOf(other)
+				if bits.OnesCount64(letters&^have) > allowed*utf8.UTFMax || bits.OnesCount64(have&^letters) > allowed*utf8.UTFMax ||
+					isASCII && (bits.OnesCount64(letters&^have) > allowed || bits.OnesCount64(have&^letters) > allowed) {
 					continue
 				}
 				d := scratch.between(wanted, other, allowed)
@@ -76,6 +84,15 @@ func (x *Index) Nearest(ctx context.Context, word string, n int) (nearest []stri
 		nearest = append(nearest, c.word)
 	}
 	return nearest, false, nil
+}
+
+// lettersOf returns a bit for each byte of a word, some of which share one.
+func lettersOf(word []byte) uint64 {
+	var set uint64
+	for _, c := range word {
+		set |= 1 << (c & 63)
+	}
+	return set
 }
 
 // distances counts differences between words.

@@ -19,7 +19,13 @@ type Segment struct {
 	Times     []byte // timeBytes a document: Unix milliseconds, little endian; 0 for none
 	Directory []byte // the first word of each block: its length as a varint, its bytes
 	Blocks    []Block
-	Lists     [][]byte // long lists of documents: see listLong
+	Lists     []List // of documents that are many: see listLong
+}
+
+// List is documents of a word that stand by themselves.
+type List struct {
+	Docs  []byte
+	Nexts []byte // a zstd frame: for each document which words come behind the word, see nextBit
 }
 
 // Block is words that follow each other, and their documents.
@@ -36,7 +42,7 @@ func (s *Segment) Size() int {
 		n += len(s.Blocks[i].Words) + len(s.Blocks[i].Heads) + len(s.Blocks[i].Lists)
 	}
 	for _, list := range s.Lists {
-		n += len(list)
+		n += len(list.Docs) + len(list.Nexts)
 	}
 	return n
 }
@@ -107,7 +113,7 @@ func parseRuns(b []byte) ([]run, error) {
 const (
 	blockWords = 16 << 10 // bytes of words
 	blockLists = 128 << 10
-	listLong   = 4 << 10 // bytes of a list that stands by itself
+	listLong   = 1 << 10 // bytes of a list that stands by itself
 )
 
 // encoder writes words that come in order.
@@ -131,8 +137,9 @@ var newZstd = sync.OnceValue(func() *zstd.Encoder {
 
 func newEncoder() *encoder { return &encoder{segment: &Segment{}, zstd: newZstd()} }
 
-// add takes a word and its documents, of which there is at least one, with their weights.
-func (e *encoder) add(word []byte, docs []uint32, weights []byte) {
+// add takes a word and its documents, of which there is at least one, with their weights
+// and what is known of the words behind it.
+func (e *encoder) add(word []byte, docs []uint32, weights, nexts []byte) {
 	if len(e.words) == 0 {
 		e.first = append(e.first[:0], word...)
 		e.words = append(e.words, separator)
@@ -142,7 +149,7 @@ func (e *encoder) add(word []byte, docs []uint32, weights []byte) {
 	e.heads = binary.AppendUvarint(e.heads, uint64(len(docs)))
 	if len(e.list) >= listLong {
 		e.heads = binary.AppendUvarint(e.heads, uint64(len(e.segment.Lists))<<1|1)
-		e.segment.Lists = append(e.segment.Lists, bytes.Clone(e.list))
+		e.segment.Lists = append(e.segment.Lists, List{bytes.Clone(e.list), e.zstd.EncodeAll(nexts, nil)})
 	} else {
 		e.heads = binary.AppendUvarint(e.heads, uint64(len(e.list))<<1)
 		e.lists = append(e.lists, e.list...)
@@ -159,7 +166,7 @@ func (e *encoder) cut() {
 	s := e.segment
 	s.Directory = binary.AppendUvarint(s.Directory, uint64(len(e.first)))
 	s.Directory = append(s.Directory, e.first...)
-	s.Blocks = append(s.Blocks, Block{e.zstd.EncodeAll(e.words, nil), bytes.Clone(e.heads), bytes.Clone(e.lists)})
+	s.Blocks = append(s.Blocks, Block{e.zstd.EncodeAll(e.words, nil), bytes.Clone(e.heads), append([]byte{}, e.lists...)})
 	e.words, e.heads, e.lists = e.words[:0], e.heads[:0], e.lists[:0]
 }
 
@@ -265,6 +272,18 @@ var newUnzstd = sync.OnceValue(func() *zstd.Decoder {
 	}
 	return decoder
 })
+
+// unpackNexts returns what is known of the words behind a word of so many documents.
+func unpackNexts(packed []byte, docs int) ([]byte, error) {
+	nexts, err := newUnzstd().DecodeAll(packed, make([]byte, 0, docs))
+	if err != nil {
+		return nil, fmt.Errorf("%w: next words: %w", ErrDamaged, err)
+	}
+	if len(nexts) != docs {
+		return nil, fmt.Errorf("%w: next words", ErrDamaged)
+	}
+	return nexts, nil
+}
 
 // unpack returns the words of a block.
 func unpack(dst, packed []byte) ([]byte, error) {

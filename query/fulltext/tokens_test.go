@@ -20,7 +20,6 @@ import (
 	"pidb/query/fulltext"
 )
 
-
 var update = flag.Bool("update", false, "make generated files anew")
 
 // openFTS returns a connection with an empty full-text table t of one column and its

@@ -29,13 +29,13 @@ func (x *Index) write(ctx context.Context, s *Segment, version int) error {
 			return err
 		}
 	}
-	list, err := x.tx.PrepareContext(ctx, `INSERT INTO `+x.schema+`list (key, sum, docs) VALUES (?, ?, ?)`)
+	list, err := x.tx.PrepareContext(ctx, `INSERT INTO `+x.schema+`list (key, sum, docs, nexts) VALUES (?, ?, ?, ?)`)
 	if err != nil {
 		return err
 	}
 	defer list.Close()
-	for i, docs := range s.Lists {
-		if _, err := list.ExecContext(ctx, key<<keyBits|int64(i), sum(docs), docs); err != nil {
+	for i, l := range s.Lists {
+		if _, err := list.ExecContext(ctx, key<<keyBits|int64(i), sum(l.Docs), l.Docs, l.Nexts); err != nil {
 			return err
 		}
 	}
@@ -242,7 +242,7 @@ func (x *Index) merge(ctx context.Context, list []*segment) (*Segment, error) {
 	}
 	e := newEncoder()
 	var docs []uint32
-	var weights []byte
+	var weights, nexts []byte
 	var word []byte
 	for {
 		var least *cursor
@@ -255,19 +255,26 @@ func (x *Index) merge(ctx context.Context, list []*segment) (*Segment, error) {
 			break
 		}
 		word = append(word[:0], least.word...)
-		docs, weights = docs[:0], weights[:0]
+		docs, weights, nexts = docs[:0], weights[:0], nexts[:0]
 		for _, c := range cursors {
 			if !bytes.Equal(c.word, word) {
 				continue
 			}
-			postings, err := x.postings(ctx, c)
+			postings, behind, err := x.postings(ctx, c)
 			if err != nil {
 				return nil, err
 			}
+			at := 0
 			if err := readList(postings, c.s.docs, func(doc uint32, weight byte) {
 				if n := c.docs[doc]; n >= 0 {
 					docs, weights = append(docs, uint32(n)), append(weights, weight)
+					if behind != nil {
+						nexts = append(nexts, behind[min(at, len(behind)-1)])
+					} else {
+						nexts = append(nexts, anyNext)
+					}
 				}
+				at++
 			}); err != nil {
 				return nil, err
 			}
@@ -276,7 +283,7 @@ func (x *Index) merge(ctx context.Context, list []*segment) (*Segment, error) {
 			}
 		}
 		if len(docs) > 0 {
-			e.add(word, docs, weights)
+			e.add(word, docs, weights, nexts)
 		}
 	}
 	out := e.end()
@@ -284,12 +291,20 @@ func (x *Index) merge(ctx context.Context, list []*segment) (*Segment, error) {
 	return out, nil
 }
 
-// postings returns the list of the word that a cursor is at.
-func (x *Index) postings(ctx context.Context, c *cursor) ([]byte, error) {
-	if c.head.long {
-		return x.list(ctx, c.s, place{head: c.head})
+// anyNext says that nothing is known of the words behind a word.
+const anyNext = 0xff
+
+// postings returns the list of the word that a cursor is at and, of a long one, what is
+// known of the words behind it.
+func (x *Index) postings(ctx context.Context, c *cursor) (list, nexts []byte, err error) {
+	if !c.head.long {
+		return c.lists[c.head.at : c.head.at+c.head.size], nil, nil
 	}
-	return c.lists[c.head.at : c.head.at+c.head.size], nil
+	p := place{head: c.head}
+	if list, err = x.list(ctx, c.s, p); err == nil {
+		nexts, err = x.nexts(ctx, c.s, p)
+	}
+	return list, nexts, err
 }
 
 // renumber adds the documents of a segment that are not gone to runs, and returns their
