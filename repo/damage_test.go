@@ -2,6 +2,7 @@ package repo_test
 
 import (
 	"database/sql"
+	"encoding/binary"
 	"errors"
 	"io"
 	"os"
@@ -55,6 +56,178 @@ func TestDamage(t *testing.T) {
 	}
 	if got := exported(t, a, bySource(t, a, good).Key); got != strings.Replace(header, "s-1", "s-2", 1)+user1 {
 		t.Errorf("the other session: %q", got)
+	}
+}
+
+// behind changes an archive that is open or not, with no word to it.
+func behind(t *testing.T, path, statement string, args ...any) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(statement, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// spoilChunk changes bytes of a chunk of a session.
+func spoilChunk(t *testing.T, path string, session query.Key) {
+	t.Helper()
+	behind(t, path, `
+		UPDATE chunk SET data = CAST(substr(data, 1, length(data) / 2) || x'00ff' || substr(data, length(data) / 2 + 3) AS BLOB)
+		WHERE key = (SELECT chunk FROM piece WHERE session = ? ORDER BY start LIMIT 1)`, session)
+}
+
+// TestDamagedChunkLeavesTheIndex feeds a new index from an archive with a damaged chunk.
+func TestDamagedChunkLeavesTheIndex(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "pidb.db")
+	good := write(t, strings.Replace(header, "s-1", "s-2", 1)+user1, dir, "good.jsonl")
+	bad := write(t, header+user1+reply1+strings.Repeat(user2, 50), dir, "bad.jsonl")
+	later := write(t, strings.Replace(header, "s-1", "s-3", 1)+user1, dir, "later.jsonl")
+	a, err := repo.Open(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	importPaths(t, a, good, bad)
+	damaged := bySource(t, a, bad).Key
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	spoilChunk(t, path, damaged)
+	if err := os.Remove(a.IndexPath()); err != nil {
+		t.Fatal(err)
+	}
+	if a, err = repo.Open(t.Context(), path, nil); err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	result, err := a.Import(t.Context(), []string{later}, nil)
+	if err != nil || result.Imported != 1 || result.IndexErr != nil {
+		t.Errorf("import: %+v, %v: want one new session and no error", result, err)
+	}
+	found := map[query.Key]bool{}
+	for _, hit := range search(t, a, "first") {
+		found[hit.Session.Key] = true
+	}
+	if found[damaged] || len(found) != 1 {
+		t.Errorf("found in %v, want one of the undamaged sessions, which holds the entry for both", found)
+	}
+}
+
+// entryPages returns the leaf pages of the entry table, and their size, in the order of refs.
+func entryPages(t *testing.T, path string) (pages []int64, size int64) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var root int64
+	if err := db.QueryRow(`SELECT rootpage FROM sqlite_schema WHERE name = 'entry'`).Scan(&root); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(`PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.QueryRow(`PRAGMA page_size`).Scan(&size); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := text[(root-1)*size : root*size]
+	if page[0] != 5 {
+		t.Fatalf("the entry table has one page of kind %d: too small for the test", page[0])
+	}
+	for i := range int(binary.BigEndian.Uint16(page[3:])) {
+		cell := binary.BigEndian.Uint16(page[12+2*i:])
+		pages = append(pages, int64(binary.BigEndian.Uint32(page[cell:])))
+	}
+	return append(pages, int64(binary.BigEndian.Uint32(page[8:]))), size
+}
+
+// spoilEntries changes a page in the middle of the entry table of a closed archive.
+func spoilEntries(t *testing.T, path string, spoil func(page []byte)) {
+	t.Helper()
+	pages, size := entryPages(t, path)
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	page, at := make([]byte, size), (pages[len(pages)/2]-1)*size
+	if _, err := file.ReadAt(page, at); err != nil {
+		t.Fatal(err)
+	}
+	spoil(page)
+	if _, err := file.WriteAt(page, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Ways in which a page of a table may be damaged.
+var spoilt = map[string]func(page []byte){
+	"zeroed": func(page []byte) { clear(page) },
+	"noise": func(page []byte) {
+		for i := range page {
+			page[i] = byte(i * 7)
+		}
+	},
+	// The header of each record says that its second column is NULL, which no scan expects.
+	"a column gone": func(page []byte) {
+		for i := range int(binary.BigEndian.Uint16(page[3:])) {
+			cell := page[binary.BigEndian.Uint16(page[8+2*i:]):]
+			_, n := binary.Uvarint(cell[:1])
+			for cell[n-1] >= 0x80 {
+				n++
+			}
+			for n++; cell[n-1] >= 0x80; n++ {
+			}
+			cell[n+2] = 0
+		}
+	},
+}
+
+// threeSessions makes an archive of three sessions of thousands of lines, and closes it.
+func threeSessions(t *testing.T, path string) []query.Key {
+	t.Helper()
+	a, err := repo.Open(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []query.Key
+	for _, id := range []string{"one", "two", "three"} {
+		source := write(t, strings.Replace(header, "s-1", id, 1)+user1+reply1+strings.Repeat(user2, 3000), filepath.Dir(path), "sources", id+".jsonl")
+		importPaths(t, a, source)
+		keys = append(keys, bySource(t, a, source).Key)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+// TestVerifyGoesOn damages the rows of one session of three.
+func TestVerifyGoesOn(t *testing.T) {
+	for name, spoil := range spoilt {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "pidb.db")
+			keys := threeSessions(t, path)
+			spoilEntries(t, path, spoil)
+			a, err := repo.Open(t.Context(), path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer a.Close()
+			proof, err := a.Verify(t.Context(), nil, nil)
+			if err != nil || proof.Sessions != 3 || proof.OK != 2 || len(proof.Failed) != 1 || proof.Failed[0].Session != keys[1] {
+				t.Errorf("verify: %+v, %v: want two right ones and the second session failed", proof, err)
+			}
+		})
 	}
 }
 
