@@ -91,7 +91,10 @@ func (rx *reading) check(ctx context.Context, result *CheckResult) error {
 	for _, invariant := range invariants {
 		var found []string
 		if err := rx.tx.SelectContext(ctx, &found, invariant.query); err != nil {
-			return fmt.Errorf("%s: %w", invariant.rule, err)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			found = append(found, err.Error())
 		}
 		for _, what := range found {
 			result.add("session", fmt.Sprintf("%s: %s", invariant.rule, what))
@@ -143,10 +146,15 @@ var invariants = []struct{ rule, query string }{
 }
 
 // Rebuild makes all derived data anew from the lines: rows, trees, listing fields, and
-// the search index. Lines, sources and leaves that were moved stay. A session whose
-// bytes are damaged stays as it is and is named by the error, which wraps [ErrDamaged];
-// the others are done. progress, if any, is told the sessions done and to be done.
+// the search index; damaged tables and indexes are replaced. Lines, sources and leaves
+// that were moved stay. A session whose bytes are damaged keeps its rows where they can
+// be read, and is named by the error, which wraps [ErrDamaged]; the others are done. A
+// rebuild that was interrupted is to be done again. progress, if any, is told the
+// sessions done and to be done.
 func (a *Archive) Rebuild(ctx context.Context, progress func(done, total int)) error {
+	if err := a.repair(ctx); err != nil {
+		return fmt.Errorf("rebuild: %w", mapError(err))
+	}
 	var keys []query.Key
 	err := a.view(ctx, func(rx *reading) error {
 		return rx.tx.SelectContext(ctx, &keys, `SELECT key FROM session ORDER BY key`)
@@ -160,7 +168,7 @@ func (a *Archive) Rebuild(ctx context.Context, progress func(done, total int)) e
 			return err
 		}
 		if err := a.rebuild(ctx, key); err != nil {
-			err = fmt.Errorf("rebuild session #%d: %w", key, err)
+			err = fmt.Errorf("rebuild session #%d: %w", key, mapError(err))
 			if !errors.Is(err, ErrDamaged) {
 				return err
 			}
@@ -198,7 +206,7 @@ func (a *Archive) rebuild(ctx context.Context, key query.Key) error {
 			return err
 		}
 		if err := rx.tx.GetContext(ctx, &moved, `
-			SELECT s.leaf_moved, e.line, e.part FROM session s LEFT JOIN entry e ON e.ref = s.leaf WHERE s.key = ?`, key); err != nil {
+			SELECT s.leaf_moved, s.leaf, e.line, e.part FROM session s LEFT JOIN entry e ON e.ref = s.leaf WHERE s.key = ?`, key); err != nil {
 			return err
 		}
 		var source struct {
@@ -229,15 +237,17 @@ func (a *Archive) rebuild(ctx context.Context, key query.Key) error {
 			return nil
 		}
 		_, err := tx.exec(ctx, `
-			UPDATE session SET leaf_moved = 1, leaf = (SELECT ref FROM entry WHERE ref >= ? AND ref < ? AND line = ? AND part = ? AND kind = 'entry')
-			WHERE key = ?`, query.MakeRef(key, 0), query.MakeRef(key+1, 0), moved.Line, moved.Part, key)
+			UPDATE session SET leaf_moved = 1, leaf = (SELECT ref FROM entry WHERE ref >= ? AND ref < ? AND kind = 'entry'
+				AND CASE WHEN ? THEN line = ? AND part = ? ELSE ref = ? END)
+			WHERE key = ?`, query.MakeRef(key, 0), query.MakeRef(key+1, 0), moved.Line != nil, moved.Line, moved.Part, moved.Leaf, key)
 		return err
 	})
 }
 
 // movedLeaf is a leaf that a branch has set.
 type movedLeaf struct {
-	Moved bool   `db:"leaf_moved"`
-	Line  *int64 `db:"line"`
-	Part  *int64 `db:"part"`
+	Moved bool       `db:"leaf_moved"`
+	Leaf  *query.Ref `db:"leaf"` // where its row is lost
+	Line  *int64     `db:"line"`
+	Part  *int64     `db:"part"`
 }

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -192,7 +193,7 @@ var spoilt = map[string]func(page []byte){
 	},
 }
 
-// threeSessions makes an archive of three sessions of thousands of lines, and closes it.
+// threeSessions makes an archive of three sessions of hundreds of lines, and closes it.
 func threeSessions(t *testing.T, path string) []query.Key {
 	t.Helper()
 	a, err := repo.Open(t.Context(), path, nil)
@@ -201,7 +202,7 @@ func threeSessions(t *testing.T, path string) []query.Key {
 	}
 	var keys []query.Key
 	for _, id := range []string{"one", "two", "three"} {
-		source := write(t, strings.Replace(header, "s-1", id, 1)+user1+reply1+strings.Repeat(user2, 3000), filepath.Dir(path), "sources", id+".jsonl")
+		source := write(t, strings.Replace(header, "s-1", id, 1)+user1+reply1+strings.Repeat(user2, 600), filepath.Dir(path), "sources", id+".jsonl")
 		importPaths(t, a, source)
 		keys = append(keys, bySource(t, a, source).Key)
 	}
@@ -312,5 +313,109 @@ func TestDeletedIsNotFound(t *testing.T) {
 	}
 	if n := len(search(t, a, "question")); n != 0 {
 		t.Errorf("%d hits after, want none", n)
+	}
+}
+
+// rootPage returns the number of the first page of an index or a table.
+func rootPage(t *testing.T, path, name string) (root, size int64) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.QueryRow(`SELECT rootpage FROM sqlite_schema WHERE name = ?`, name).Scan(&root); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.QueryRow(`PRAGMA page_size`).Scan(&size); err != nil {
+		t.Fatal(err)
+	}
+	return root, size
+}
+
+// TestRebuildRepairs damages tables and indexes that follow from the lines, or from other tables.
+func TestRebuildRepairs(t *testing.T) {
+	spoilers := map[string]func(path string){
+		"two rows gone": func(path string) { behind(t, path, `DELETE FROM entry WHERE ref & 67108863 IN (1, 5)`) },
+		"usage gone":    func(path string) { behind(t, path, `DELETE FROM usage`) },
+	}
+	for name, spoil := range spoilt {
+		spoilers["entry page: "+name] = func(path string) { spoilEntries(t, path, spoil) }
+	}
+	for _, name := range []string{"entry", "usage", "setting", "entry_id", "entry_parent", "session_id", "session_modified", "piece_chunk", "tombstone_bytes"} {
+		spoilers["zeroed: "+name] = func(path string) {
+			root, size := rootPage(t, path, name)
+			file, err := os.OpenFile(path, os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close()
+			if _, err := file.WriteAt(make([]byte, size), (root-1)*size); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, spoil := range spoilers {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "pidb.db")
+			keys := threeSessions(t, path)
+			behind(t, path, `UPDATE session SET leaf = (key << 26) + 7, leaf_moved = 1 WHERE key = ?`, keys[2])
+			want := dumpDerived(t, path)
+			spoil(path)
+			a := openAt(t, path, nil)
+			if err := a.Rebuild(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			if got := dumpDerived(t, path); got != want {
+				t.Errorf("derived rows differ: %s, want %s", got, want)
+			}
+			if n := len(search(t, a, "first")); n == 0 {
+				t.Error("nothing is found")
+			}
+		})
+	}
+}
+
+// dumpDerived returns a digest of all that a rebuild makes, by table.
+func dumpDerived(t *testing.T, path string) string {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var dump strings.Builder
+	for _, query := range []string{
+		`SELECT count(*), sum(ref * 31 + line + start * 7 + coalesce(parent, 0) + coalesce(depth, 0) * 3 + coalesce(digest >> 20, 0)) FROM entry e`,
+		`SELECT count(*), sum(ref + total) FROM usage`,
+		`SELECT count(*), sum(leaf + rows + tips * 5 + messages * 7 + leaf_moved) FROM session`,
+		`SELECT count(*), count(DISTINCT e.setting) FROM entry e JOIN setting s ON s.key = e.setting WHERE thinking = 'off'`,
+	} {
+		var count, sum int64
+		if err := db.QueryRow(query).Scan(&count, &sum); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&dump, "%d %d; ", count, sum)
+	}
+	return dump.String()
+}
+
+// TestRebuildKeepsRows damages the bytes of a session, and rows of another.
+func TestRebuildKeepsRows(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pidb.db")
+	keys := threeSessions(t, path)
+	spoilChunk(t, path, keys[0])
+	spoilEntries(t, path, spoilt["zeroed"])
+	a, err := repo.Open(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if err := a.Rebuild(t.Context(), nil); !errors.Is(err, repo.ErrDamaged) || strings.Contains(err.Error(), "store :") {
+		t.Errorf("rebuild: %v, want ErrDamaged", err)
+	}
+	check, err := a.Check(t.Context())
+	if err != nil || len(check.Findings) != 0 {
+		t.Errorf("check: %+v, %v: want no findings", check.Findings, err)
 	}
 }

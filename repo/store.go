@@ -115,7 +115,7 @@ func (w *writer) store(ctx context.Context, tx *Tx, p *part) (bool, error) {
 	}
 	current, err := w.begin(ctx, tx, p)
 	if err != nil {
-		return false, fmt.Errorf("store %s: %w", p.job.path, err)
+		return false, fmt.Errorf("store %s: %w", p.job.name, err)
 	}
 	if !current {
 		w.skipped[p.job] = true
@@ -130,7 +130,7 @@ func (w *writer) store(ctx context.Context, tx *Tx, p *part) (bool, error) {
 		err = w.settle(ctx, tx, p)
 	}
 	if err != nil {
-		return false, fmt.Errorf("store %s: %w", p.job.path, err)
+		return false, fmt.Errorf("store %s: %w", p.job.name, err)
 	}
 	return true, nil
 }
