@@ -132,6 +132,9 @@ func (r *Record) Entries() []Object {
 type DecoderOptions struct {
 	// Resume goes on behind the lines that another decoder read, where the stream begins.
 	Resume *State
+	// MaxLine is how many bytes a line may have, its terminator excluded; 0 means any number. A longer one ends the
+	// decoding with a LineTooLongError, and no more than twice so much of it is held.
+	MaxLine int64
 }
 
 const (
@@ -174,11 +177,14 @@ func (d *Decoder) Reset(r io.Reader, opts *DecoderOptions) {
 		}
 	}
 	d.lines.Reset(r, d.state.Lines+1, d.state.Offset)
+	if opts != nil {
+		d.lines.max = opts.MaxLine
+	}
 }
 
 // Next returns the record of the next line, or io.EOF behind the last. The first call also finds the header: for that it
 // reads ahead over at most ten objects, and at most 16 MiB of lines without one. It returns an error that wraps ErrUnsupportedFormat for a file of another format,
-// ErrUndecided, or an error of the reader; no line is returned behind an error.
+// ErrUndecided, a LineTooLongError, or an error of the reader; no line is returned behind an error.
 func (d *Decoder) Next() (*Record, error) {
 	if !d.decided {
 		d.decided = true

@@ -31,6 +31,6 @@
 // # Concurrency and memory
 //
 // Nothing here is safe for concurrent use, but separate decoders are independent. Lines, records and values live until
-// the next line is read. Memory follows the longest line; neither nesting nor damage makes the time more than
+// the next line is read. Memory follows the longest line, which [DecoderOptions] may bound; neither nesting nor damage makes the time more than
 // linear in the length of a line, but for the order of names in an object that is written.
 package jsonl

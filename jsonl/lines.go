@@ -2,6 +2,7 @@ package jsonl
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 )
 
@@ -55,6 +56,17 @@ type LineReader struct {
 	end    int
 	number int // of the next line
 	offset int64
+	max    int64 // bytes of a line; 0: any number
+}
+
+// A LineTooLongError says that a line has more bytes than a decoder was to take.
+type LineTooLongError struct {
+	Line  int   // its number, 1 for the first line of the file
+	Limit int64 // bytes
+}
+
+func (e *LineTooLongError) Error() string {
+	return fmt.Sprintf("line %d is longer than %d bytes", e.Line, e.Limit)
 }
 
 // NewLineReader reads the lines of r, whose first byte is at offset in its file and begins line firstNumber.
@@ -79,9 +91,16 @@ func (lr *LineReader) Next() (Line, error) {
 			if n > 0 && data[n-1] == '\r' {
 				data, term = data[:n-1:n-1], CRLF
 			}
+			if lr.tooLong(len(data)) {
+				return Line{}, lr.err
+			}
 			return lr.take(data, term), nil
 		}
 		scanned = lr.end - lr.start
+		// The last byte may be the first one of a terminator.
+		if lr.err == nil && lr.tooLong(scanned-1) || lr.err == io.EOF && lr.tooLong(scanned) {
+			return Line{}, lr.err
+		}
 		if lr.err != nil {
 			if lr.err == io.EOF && scanned > 0 {
 				return lr.take(lr.buf[lr.start:lr.end:lr.end], None), nil
@@ -90,6 +109,15 @@ func (lr *LineReader) Next() (Line, error) {
 		}
 		lr.fill()
 	}
+}
+
+// tooLong makes it an error of lr that a line has n bytes or more, where that is too many.
+func (lr *LineReader) tooLong(n int) bool {
+	if lr.max == 0 || int64(n) <= lr.max {
+		return false
+	}
+	lr.err = &LineTooLongError{Line: lr.number, Limit: lr.max}
+	return true
 }
 
 func (lr *LineReader) take(data []byte, term Terminator) Line {

@@ -1,6 +1,15 @@
 package query
 
-import "time"
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"pidb/jsonl"
+)
 
 // State says where a session stands beside its source.
 type State string
@@ -39,7 +48,7 @@ type sessionRow struct {
 	Model        *string `db:"model"`
 	Tokens       int64   `db:"tokens"`
 	Cost         float64 `db:"cost"`
-	FirstMessage *string `db:"first_message"`
+	FirstMessage *string `db:"first_message"` // its beginning, of a long one
 }
 
 const sessionColumns = `
@@ -78,7 +87,61 @@ type Session struct {
 	Model         string     // provider/model at the last entry
 	Tokens        int64
 	Cost          float64 // US dollars
-	FirstMessage  string  // text of the first user message that has any
+	FirstMessage  string  // text of the first user message that has any; of a long one the beginning, see [Rx.FirstMessage]
+}
+
+// firstMessageSize is how many bytes of a first message a session row holds.
+const firstMessageSize = 4 << 10
+
+// CutFirstMessage returns what a session row holds of the text of its first message.
+func CutFirstMessage(text []byte) string {
+	if len(text) <= firstMessageSize {
+		return string(text)
+	}
+	n := firstMessageSize
+	for n > firstMessageSize-utf8.UTFMax+1 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return string(text[:n])
+}
+
+// The messages of users in file order.
+const sqlUserMessages = `
+	SELECT ref, start, size FROM entry WHERE ref >= ?1 AND ref < ?2 AND kind = 'entry' AND type = 'message' AND role = 'user' ORDER BY ref`
+
+// FirstMessage returns the text of the first user message of a session whole. Only where
+// the session may hold no more than its beginning a line is read for that.
+func (rx *Rx) FirstMessage(ctx context.Context, s *Session) (string, error) {
+	if n := len(s.FirstMessage); n <= firstMessageSize-utf8.UTFMax || n > firstMessageSize {
+		return s.FirstMessage, nil
+	}
+	first, end := s.Key.refRange()
+	var doc jsonl.Doc
+	var raw, text []byte
+	err := each(ctx, rx, func(row *struct {
+		Ref   Ref   `db:"ref"`
+		Start int64 `db:"start"`
+		Size  int64 `db:"size"`
+	},
+	) (err error) {
+		if raw, err = rx.Bytes(ctx, s.Key, row.Start, row.Size, raw); err != nil {
+			return err
+		}
+		if err := doc.Parse(bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))); err != nil {
+			return fmt.Errorf("%w: row %d: %w", ErrDamaged, row.Ref.Seq(), err)
+		}
+		if text, _ = jsonl.NewObject(doc.Root()).ListText(text[:0]); len(text) > 0 {
+			return errEnough
+		}
+		return nil
+	}, sqlUserMessages, first, end)
+	if err != nil && !errors.Is(err, errEnough) {
+		return "", fmt.Errorf("read first message of session #%d: %w", s.Key, err)
+	}
+	if len(text) == 0 {
+		return s.FirstMessage, nil
+	}
+	return string(text), nil
 }
 
 // LineNumber names a physical line, from 1, or the K-th object recovered from it.

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 
-	"pidb/jsonl"
 	"pidb/query"
 )
 
@@ -32,26 +31,17 @@ func (im *importer) findSourceless(ctx context.Context) error {
 
 // adopt finds, among the sessions in no file, the one that a file begins with.
 func (im *importer) adopt(ctx context.Context, j *job) error {
-	file, err := j.open()
-	if err != nil {
-		return nil // loading it says why
-	}
-	defer file.Close()
-	decoder := jsonl.NewDecoder(contextReader{ctx, file}, nil)
-	if _, err := decoder.Next(); err != nil {
-		return nil
-	}
-	header, ok := decoder.Header()
+	id, ok := im.headerID(ctx, j)
 	if !ok {
 		return nil
 	}
-	candidates := im.byID[header.ID]
+	candidates := im.byID[id]
 	if j.path == "" {
 		// What a reader gives may be in the archive as a file too.
 		err := im.archive.view(ctx, func(rx *reading) error {
 			return rx.tx.SelectContext(ctx, &candidates, `
 				SELECT key FROM session WHERE id = ? AND state <> 'superseded' AND (source IS NULL OR bytes = ?) ORDER BY source IS NULL, key`,
-				header.ID, j.stat.Size)
+				id, j.stat.Size)
 		})
 		if err != nil {
 			return err

@@ -52,7 +52,11 @@ func (tx *Tx) Delete(ctx context.Context, session query.Key) (bool, error) {
 	_, err = tx.exec(ctx, `
 		UPDATE source SET state = 'deleted', problem = NULL, detail = ''
 		WHERE key = ? AND NOT EXISTS (SELECT 1 FROM session WHERE source = ?)`, *s.Source, *s.Source)
-	return true, err
+	if err != nil {
+		return false, err
+	}
+	// A file that was set aside for this one is in use again.
+	return true, tx.reconcile(ctx)
 }
 
 // bury deletes the rows of one session and leaves a tombstone.

@@ -7,6 +7,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"pidb/jsonl"
+	"pidb/query"
 )
 
 // describe fills the columns that name what an entry points to or carries.
@@ -119,7 +120,7 @@ func (b *builder) summarise(r *row, o jsonl.Object) {
 		}
 		if s.firstMessage == nil && r.role != nil && *r.role == "user" {
 			if text, ok := o.ListText(nil); ok && len(text) > 0 {
-				first := string(text)
+				first := query.CutFirstMessage(text)
 				s.firstMessage = &first
 			}
 		}

@@ -3,8 +3,10 @@ package repo
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,10 +20,25 @@ import (
 type ImportOptions struct {
 	// Rehash reads every file, also those whose size, times and inode are unchanged.
 	Rehash bool
+	// MaxLine is how many bytes a line may have; 0 means [DefaultMaxLine]. A file with a longer one is refused
+	// whole, with [CodeTooLarge].
+	MaxLine int64
 	// NoIndex leaves the search index as it is: a search feeds it later.
 	NoIndex bool
 	// Progress is called as the work goes on, from one goroutine at a time.
 	Progress func(Progress)
+}
+
+// DefaultMaxLine is how many bytes a line of an imported file may have where nothing else is asked for. An import holds a
+// few times its longest line in memory.
+const DefaultMaxLine = 512 << 20
+
+// maxLine returns how many bytes a line may have.
+func (opts *ImportOptions) maxLine() int64 {
+	if opts.MaxLine > 0 {
+		return opts.MaxLine
+	}
+	return DefaultMaxLine
 }
 
 // Phase is a step of an import.
@@ -42,7 +59,7 @@ type Progress struct {
 }
 
 // ImportResult is what an import did. Files is the sum of Imported, Updated, Unchanged
-// and Rejected.
+// and Rejected, also where it was broken off.
 type ImportResult struct {
 	Files     int // looked at
 	Imported  int // new sessions
@@ -54,7 +71,7 @@ type ImportResult struct {
 	Skipped   int   // of Unchanged: deleted from the archive before
 	Sessions  int   // rows written: new sessions and new versions
 	Entries   int64 // entries read
-	Bytes     int64 // bytes read into the archive
+	Bytes     int64 // bytes that the archive did not have of these sources
 	Duration  time.Duration
 	Problems  []Problem // in the order of files, then lines
 	IndexErr  error     // what kept the search index behind; the sessions are in all the same
@@ -86,6 +103,9 @@ func (a *Archive) importPaths(ctx context.Context, paths []string, opts *ImportO
 	began := time.Now()
 	im := &importer{archive: a, opts: opts, explicit: explicit, result: &ImportResult{}}
 	err := im.run(ctx, paths)
+	if err != nil {
+		im.result.Files = im.result.Imported + im.result.Updated + im.result.Unchanged + im.result.Rejected
+	}
 	im.result.sortProblems()
 	im.result.Duration = time.Since(began)
 	return im.result, mapError(err)
@@ -114,6 +134,8 @@ func (a *Archive) ImportReader(ctx context.Context, name string, r io.Reader, op
 	j := &job{found: found{path: "", stat: stat{Size: size}}, name: name, open: openFile(spool.Name()), readAt: began, explicit: true}
 	if err = im.load(ctx, []*job{j}); err == nil {
 		err = im.index(ctx, im.feed(ctx))
+	} else {
+		im.result.Files = im.result.Imported + im.result.Updated + im.result.Unchanged + im.result.Rejected
 	}
 	im.result.Duration = time.Since(began)
 	return im.result, mapError(err)
@@ -127,6 +149,7 @@ type importer struct {
 	result   *ImportResult
 	progress Progress
 	byID     map[string][]query.Key // sessions that a file may continue: those in no file
+	graves   graves
 }
 
 func (im *importer) run(ctx context.Context, paths []string) error {
@@ -202,6 +225,13 @@ func (im *importer) plan(ctx context.Context, s *scan) ([]*job, *changes, error)
 	var jobs []*job
 	plan := &changes{}
 	readAt := time.Now()
+	for _, f := range s.aliases {
+		// It is a source of its own only if it was one before.
+		if known[f.path] != nil {
+			im.result.Files++
+			s.files = append(s.files, f)
+		}
+	}
 	seen := make(map[string]bool, len(s.files))
 	for _, f := range s.files {
 		if seen[f.path] {
@@ -213,7 +243,7 @@ func (im *importer) plan(ctx context.Context, s *scan) ([]*job, *changes, error)
 		explicit := im.explicit && f.named
 		switch {
 		case source == nil:
-		case source.State == "deleted" && !explicit:
+		case source.State == "deleted" && !explicit && source.stat == f.stat:
 			im.result.Unchanged++
 			im.result.Skipped++
 			continue
@@ -237,7 +267,7 @@ func (im *importer) plan(ctx context.Context, s *scan) ([]*job, *changes, error)
 	// Oldest first: keys grow with time, and a search that ranks only the newest hits takes those with the greatest.
 	slices.SortStableFunc(jobs, func(a, b *job) int { return cmp.Compare(a.stat.MtimeNS, b.stat.MtimeNS) })
 	for path, source := range known {
-		if seen[path] || source.State == "deleted" || source.State == "missing" || !gone(s, path) {
+		if seen[path] || source.State == "deleted" || source.State == "missing" || !gone(s, path) || stays(path) {
 			continue
 		}
 		if source.State == "rejected" {
@@ -279,6 +309,16 @@ func gone(s *scan, path string) bool {
 		}
 	}
 	return false
+}
+
+// stays reports whether a path that was not found below its root may be there all the
+// same: behind a link to what was found elsewhere, or where it cannot be looked at.
+func stays(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errNotFolder)
+	}
+	return info.Mode().IsRegular()
 }
 
 // mark changes the rows of files that are not read.

@@ -31,6 +31,7 @@ const (
 	actNew                   // a session of a file not seen before
 	actVersion               // a new version of a file that was rewritten
 	actTail                  // lines after those in the archive
+	actBury                  // the file holds what was deleted from the archive
 	actReplace               // the session anew under its key: what follows changes what earlier lines mean
 )
 
@@ -83,6 +84,9 @@ type job struct {
 	open     func() (io.ReadCloser, error)
 	readAt   time.Time // when its stat was taken
 	explicit bool      // brings back a deleted session
+	graves   []int64   // tombstones of what the file begins with
+	buried   bool      // the file holds what was deleted, or that and more
+	counted  int64     // bytes of the file that are in the result
 }
 
 // racy reports whether the file could change again without a change of its stat: the
@@ -98,6 +102,7 @@ type loader struct {
 	chunker *chunker
 	decoder *jsonl.Decoder
 	buffer  []byte
+	maxLine int64 // bytes of a line; 0: any number
 	send    func(*part) error
 }
 
@@ -145,11 +150,17 @@ func (j *job) unreadable(err error) error {
 }
 
 func (l *loader) tryLoad(ctx context.Context, j *job) error {
-	if j.session == nil {
-		return l.loadWhole(ctx, j, actNew)
+	if j.buried {
+		return l.send(&part{job: j, action: actBury, first: true, last: true, drop: none})
 	}
 	if j.covered {
 		return l.send(&part{job: j, action: actTouch, first: true, last: true, drop: none})
+	}
+	if err := l.measure(ctx, j); err != nil {
+		return err
+	}
+	if j.session == nil {
+		return l.loadWhole(ctx, j, actNew)
 	}
 	file, err := j.open()
 	if err != nil {
@@ -185,6 +196,50 @@ func (l *loader) tryLoad(ctx context.Context, j *job) error {
 	})
 }
 
+// measure looks for a line that is too long, so that its file is refused before any of it is stored.
+func (l *loader) measure(ctx context.Context, j *job) error {
+	if l.maxLine == 0 || j.stat.Size <= l.maxLine {
+		return nil
+	}
+	file, err := j.open()
+	if err != nil {
+		return j.unreadable(err)
+	}
+	defer file.Close()
+	number, size := 1, int64(0)
+	for {
+		n, err := contextReader{ctx, file}.Read(l.buffer)
+		for rest := l.buffer[:n]; len(rest) > 0; {
+			i := bytes.IndexByte(rest, '\n')
+			if i < 0 {
+				i = len(rest)
+			}
+			// The last byte may be the first one of a terminator.
+			if size += int64(i); size > l.maxLine+1 {
+				return j.tooLong(&jsonl.LineTooLongError{Line: number, Limit: l.maxLine})
+			}
+			if i == len(rest) {
+				break
+			}
+			rest = rest[i+1:]
+			number, size = number+1, 0
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return l.readFault(ctx, j, err)
+		}
+	}
+}
+
+// tooLong is the fault of a file with a line that is too long.
+func (j *job) tooLong(err *jsonl.LineTooLongError) error {
+	return &sourceError{problem: Problem{
+		Path: j.name, Line: int64(err.Line), Code: CodeTooLarge, Detail: fmt.Sprintf("the line has more than %d bytes", err.Limit),
+	}}
+}
+
 // onlyWriter hides every method but Write, so that a copy goes through its buffer.
 type onlyWriter struct{ io.Writer }
 
@@ -216,7 +271,7 @@ func (l *loader) loadWhole(ctx context.Context, j *job, act action) error {
 	}
 	defer file.Close()
 	decoder := l.decoder
-	decoder.Reset(contextReader{ctx, file}, nil)
+	decoder.Reset(contextReader{ctx, file}, &jsonl.DecoderOptions{MaxLine: l.maxLine})
 	f := &fill{
 		loader: l, ctx: ctx, job: j, action: act, decoder: decoder,
 		builder: newBuilder(0, nil, summary{leaf: none}), hash: sha256.New(), drop: none, first: true,
@@ -267,7 +322,7 @@ func (l *loader) qualifies(ctx context.Context, j *job) (bool, error) {
 		return false, j.unreadable(err)
 	}
 	defer file.Close()
-	decoder := jsonl.NewDecoder(contextReader{ctx, file}, nil)
+	decoder := jsonl.NewDecoder(contextReader{ctx, file}, &jsonl.DecoderOptions{MaxLine: l.maxLine})
 	for {
 		if _, err := decoder.Next(); err != nil {
 			if errors.Is(err, io.EOF) {
@@ -356,7 +411,7 @@ func (l *loader) loadTail(ctx context.Context, j *job, rx *reading, sum hash.Has
 	}
 	f.builder = newBuilder(s.Rows, &archived{rx, s.Key}, total)
 	f.decoder = l.decoder
-	f.decoder.Reset(contextReader{ctx, tail}, &jsonl.DecoderOptions{Resume: &state})
+	f.decoder.Reset(contextReader{ctx, tail}, &jsonl.DecoderOptions{Resume: &state, MaxLine: l.maxLine})
 	for {
 		rec, err := f.decoder.Next()
 		if errors.Is(err, io.EOF) {
@@ -402,6 +457,9 @@ func (f *fill) fault(err error) error {
 	}
 	if errors.Is(err, jsonl.ErrUnsupportedFormat) {
 		return f.job.fault(CodeUnsupportedFormat, err.Error())
+	}
+	if tooLong, ok := errors.AsType[*jsonl.LineTooLongError](err); ok {
+		return f.job.tooLong(tooLong)
 	}
 	return f.job.unreadable(err)
 }

@@ -20,6 +20,9 @@ func (im *importer) load(ctx context.Context, jobs []*job) error {
 	if err := im.findSourceless(ctx); err != nil {
 		return err
 	}
+	if err := im.findGraves(ctx); err != nil {
+		return err
+	}
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
 	queue := make(chan *job)
@@ -79,6 +82,7 @@ func (im *importer) work(ctx context.Context, queue <-chan *job, parts chan<- *p
 	if err != nil {
 		return err
 	}
+	l.maxLine = im.opts.maxLine()
 	for j := range queue {
 		if err := im.prepare(ctx, j); err != nil {
 			return err
@@ -104,10 +108,12 @@ func (im *importer) prepare(ctx context.Context, j *job) error {
 			return err
 		}
 	}
-	if len(im.byID) == 0 && j.path != "" {
-		return nil
+	if len(im.byID) > 0 || j.path == "" {
+		if err := im.adopt(ctx, j); err != nil || j.session != nil {
+			return err
+		}
 	}
-	return im.adopt(ctx, j)
+	return im.bury(ctx, j)
 }
 
 // batchBytes is how much of the sources one transaction stores.
@@ -165,6 +171,20 @@ func (p *part) release() {
 	p.rows, p.fixes, p.chunks = nil, nil, nil
 }
 
+// fresh returns how many bytes of the source a part adds to the archive. The bytes of a
+// chunk that goes on are stored again, but are not new.
+func (p *part) fresh() int64 {
+	before := p.job.counted
+	if before == 0 && p.job.session != nil && (p.action == actTail || p.action == actReplace) {
+		before = p.job.session.Bytes
+	}
+	if p.sum.bytes <= before {
+		return 0
+	}
+	p.job.counted = p.sum.bytes
+	return p.sum.bytes - before
+}
+
 func (im *importer) reject(p Problem) {
 	im.result.Rejected++
 	im.result.Problems = append(im.result.Problems, p)
@@ -178,7 +198,7 @@ func (im *importer) count(p *part) {
 		im.progress.Files++
 	}
 	im.progress.Bytes = min(im.progress.Bytes+max(p.read, 0), im.progress.TotalBytes)
-	if p.last && (p.action == actTouch || p.skipped) {
+	if p.last && (p.action == actTouch || p.action == actBury || p.skipped) {
 		im.progress.Bytes = min(im.progress.Bytes+p.job.stat.Size, im.progress.TotalBytes)
 	}
 	if im.opts.Progress != nil {
@@ -191,11 +211,14 @@ func (im *importer) count(p *part) {
 		return
 	}
 	r.Problems = append(r.Problems, p.problems...)
-	r.Bytes += p.read
+	r.Bytes += p.fresh()
 	if !p.last {
 		return
 	}
 	switch p.action {
+	case actBury:
+		r.Unchanged++
+		r.Skipped++
 	case actReject:
 		im.reject(*p.reason)
 	case actTouch:

@@ -35,6 +35,8 @@ type scan struct {
 	gone     []string // named paths that do not exist
 	problems []Problem
 
+	aliases []found // links to files that were found by another path
+
 	seen  map[fileID]bool
 	links []found // symbolic links, looked at last
 }
@@ -167,8 +169,13 @@ func (s *scan) follow(ctx context.Context) error {
 					return err
 				}
 			}
-		case info.Mode().IsRegular() && isSessionName(filepath.Base(link.path)) && s.first(info):
-			s.files = append(s.files, found{path: link.path, root: link.root, stat: statOf(info)})
+		case info.Mode().IsRegular() && isSessionName(filepath.Base(link.path)):
+			link.stat = statOf(info)
+			if s.first(info) {
+				s.files = append(s.files, link)
+			} else {
+				s.aliases = append(s.aliases, link)
+			}
 		}
 	}
 	return nil

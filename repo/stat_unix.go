@@ -23,4 +23,7 @@ func idOf(info fs.FileInfo) fileID {
 	return fileID{}
 }
 
+// errNotFolder says that a path leads through what is no folder.
+const errNotFolder = syscall.ENOTDIR
+
 func isLoop(err error) bool { return errors.Is(err, syscall.ELOOP) }

@@ -122,6 +122,8 @@ func (w *writer) store(ctx context.Context, tx *Tx, p *part) (bool, error) {
 		return false, nil
 	}
 	switch p.action {
+	case actBury:
+		return true, tx.remember(ctx, p.job)
 	case actReject, actTouch, actEmptied:
 	default:
 		err = w.fill(ctx, tx, p)
@@ -154,7 +156,7 @@ func (w *writer) begin(ctx context.Context, tx *Tx, p *part) (bool, error) {
 	}
 	switch p.action {
 	case actNew:
-		if buried, err := tx.buried(ctx, p); err != nil || buried {
+		if err := tx.exhume(ctx, j); err != nil {
 			return false, err
 		}
 		return true, w.create(ctx, tx, p, 1)
@@ -209,29 +211,6 @@ func (tx *Tx) unchanged(ctx context.Context, j *job) (bool, error) {
 	err := tx.tx.GetContext(ctx, &same, `SELECT EXISTS (SELECT 1 FROM session WHERE key = ? AND nonce = ? AND bytes = ? AND rows = ?)`,
 		j.session.Key, j.session.Nonce, j.session.Bytes, j.session.Rows)
 	return same, err
-}
-
-// buried reports whether a file holds just what was deleted from the archive, and is
-// not to be brought back. Such a file is remembered as deleted.
-func (tx *Tx) buried(ctx context.Context, p *part) (bool, error) {
-	if p.job.explicit || !p.last {
-		return false, nil
-	}
-	sum, err := unmarshalHash(p.sha256)
-	if err != nil {
-		return false, err
-	}
-	var found bool
-	err = tx.tx.GetContext(ctx, &found, `SELECT EXISTS (SELECT 1 FROM tombstone WHERE bytes = ? AND sha256 = ?)`, p.sum.bytes, sum.Sum(nil))
-	if err != nil || !found {
-		return false, err
-	}
-	j := p.job
-	_, err = tx.exec(ctx, `
-		INSERT INTO source (path, root, size, mtime_ns, ctime_ns, inode, state) VALUES (?, ?, ?, ?, ?, ?, 'deleted')
-		ON CONFLICT (path) DO UPDATE SET state = 'deleted', problem = NULL, detail = ''`,
-		j.path, j.root, j.stat.Size, j.stat.MtimeNS, j.stat.CtimeNS, j.stat.Inode)
-	return true, err
 }
 
 // emptyHash is the marshalled state of a SHA-256 over nothing.
@@ -474,7 +453,8 @@ func (w *writer) settle(ctx context.Context, tx *Tx, p *part) error {
 		return nil
 	}
 	live := query.Live
-	if (p.action == actReject || p.action == actEmptied) && !j.session.Native {
+	// What a file was stays live where it has only become too large since.
+	if (p.action == actReject && p.reason.Code != CodeTooLarge || p.action == actEmptied) && !j.session.Native {
 		live = query.Missing
 	}
 	_, err = tx.exec(ctx, `UPDATE session SET source = ?, state = ? WHERE key = ? AND (source IS NOT ? OR state <> ?)`,

@@ -16,11 +16,13 @@ import (
 
 // VerifyResult is what a proof of sessions found.
 type VerifyResult struct {
-	Sessions int             // looked at
-	OK       int             // the stored bytes are those that were imported
-	Changed  int             // of those: the source is there and has other bytes by now
-	Missing  int             // of those: the source is gone
-	Failed   []VerifyFailure // in the order of session keys
+	Sessions int // looked at
+	OK       int // the stored bytes are those that were imported
+	Changed  int // of those: the source is there and has other bytes by now
+	Missing  int // of those: the source is gone
+	// Unreadable counts, of those, the sessions whose source may be there and cannot be looked at.
+	Unreadable int
+	Failed     []VerifyFailure // in the order of session keys
 }
 
 // VerifyFailure is a session whose stored bytes are not those that were imported.
@@ -116,6 +118,8 @@ func (rx *reading) verify(ctx context.Context, key query.Key, result *VerifyResu
 		result.Changed++
 	case sourceGone:
 		result.Missing++
+	case sourceUnreadable:
+		result.Unreadable++
 	}
 	return nil
 }
@@ -166,6 +170,7 @@ const (
 	sourceSame
 	sourceDiffers
 	sourceGone
+	sourceUnreadable
 )
 
 // compareSource returns a writer for the bytes of a session, and a function that says,
@@ -173,9 +178,12 @@ const (
 func compareSource(path string) (io.Writer, func() sourceState) {
 	file, err := openRegular(path)
 	if err != nil {
-		state := sourceDiffers
-		if errors.Is(err, fs.ErrNotExist) {
+		state := sourceUnreadable
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, errNotFolder):
 			state = sourceGone
+		case errors.Is(err, errNotRegular):
+			state = sourceDiffers
 		}
 		return io.Discard, func() sourceState { return state }
 	}
