@@ -26,7 +26,7 @@ type entryRow struct {
 	Role       string
 	ID         string
 	Parent     Ref
-	Orphan     string
+	Orphan     string // parent id that no other line has
 	Top        bool
 	MS         int64
 	HasMS      bool
@@ -39,7 +39,8 @@ type entryRow struct {
 
 const (
 	entryColumns = `
-	e.ref, e.line, e.part, e.start, e.size, e.kind, e.type, e.role, e.id, e.parent, e.orphan, e.top, e.ms, e.target, e.value`
+	e.ref, e.line, e.part, e.start, e.size, e.kind, e.type, e.role, e.id, e.parent,
+	CASE WHEN e.loop = 1 AND e.parent IS NULL THEN e.id ELSE e.orphan END, e.top, e.ms, e.target, e.value`
 	parentColumns = `, p.id AS parent_id, p.line AS parent_line, p.part AS parent_part`
 )
 
@@ -117,7 +118,7 @@ type Entry struct {
 	HasID      bool       // ID may be the empty string
 	Parent     Ref        // 0: a root of the tree, or an entry that is its own parent
 	ParentID   string     // as the entry names it, also where no line has that id
-	ParentLine LineNumber // zero: none
+	ParentLine LineNumber // zero: none; the entry's own where it is its own parent
 	Timestamp  time.Time  // UTC; zero: none that JavaScript's Date reads
 	Recovered  bool       // from a malformed line
 	Top        bool       // a root of the tree, or the earliest line of a cycle of parents
@@ -140,8 +141,11 @@ func (row *entryRow) entry() Entry {
 		HasID: row.Kind == string(KindEntry), Parent: row.Parent, ParentID: row.Orphan, Recovered: row.Part > 0, Top: row.Top,
 		Target: row.Target, Value: row.Value, Size: row.Size,
 	}
-	if row.Parent != 0 {
+	switch {
+	case row.Parent != 0:
 		e.ParentID, e.ParentLine = row.ParentID, row.ParentLine
+	case row.Orphan != "" && row.Orphan == row.ID:
+		e.ParentLine = row.at()
 	}
 	if row.HasMS {
 		e.Timestamp = time.UnixMilli(row.MS).UTC()

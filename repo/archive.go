@@ -281,10 +281,14 @@ func fileURI(path string, params url.Values) string {
 }
 
 // createPrivate makes an empty file with mode 0600 where there is none, and its folder
-// with 0700. An existing file is not opened: closing it again would drop the locks that
-// this process may hold on it.
+// with 0700. A file that is empty yet gets that mode too. An existing file is not opened:
+// closing it again would drop the locks that this process may hold on it.
 func createPrivate(path string) error {
-	if _, err := os.Stat(path); err == nil || !errors.Is(err, fs.ErrNotExist) {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.Mode().IsRegular() && info.Size() == 0 && info.Mode().Perm()&0o077 != 0:
+		return os.Chmod(path, 0o600)
+	case err == nil || !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -1,6 +1,7 @@
 package repo_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -243,4 +244,27 @@ func TestLineTooLong(t *testing.T) {
 			t.Errorf("%+v, want the session as it was", s)
 		}
 	})
+}
+
+// TestBrokenOffAddsUp ends the context of an import in the midst.
+func TestBrokenOffAddsUp(t *testing.T) {
+	dir := t.TempDir()
+	a := open(t, nil)
+	long := strings.Replace(user2, "second question", strings.Repeat("question ", 10_000), 1)
+	for i := range 12 {
+		write(t, header+user1+strings.Repeat(long, 50+i), dir, string(rune('a'+i))+".jsonl")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	result, err := a.Import(ctx, []string{dir}, &repo.ImportOptions{Progress: func(p repo.Progress) {
+		if p.Files > 0 {
+			cancel()
+		}
+	}})
+	if err == nil || result.Imported == 0 || result.Imported == 12 {
+		t.Fatalf("%+v, %v: want it broken off in the midst", result, err)
+	}
+	if sum := result.Imported + result.Updated + result.Unchanged + result.Rejected; result.Files != sum {
+		t.Errorf("%d files, the sum is %d", result.Files, sum)
+	}
 }

@@ -33,8 +33,20 @@ func (a *Archive) ExportFile(ctx context.Context, session query.Key, path string
 	return writeFile(path, func(w io.Writer) error { return a.Export(ctx, session, w) })
 }
 
-// writeFile makes a new file of what write gives.
+// writeFile makes a new file of what write gives. Its errors name path.
 func writeFile(path string, write func(io.Writer) error) error {
+	err := tryWrite(path, write)
+	if fault, ok := errors.AsType[*fs.PathError](err); ok {
+		return &fs.PathError{Op: "write", Path: path, Err: fault.Err}
+	}
+	if fault, ok := errors.AsType[*os.LinkError](err); ok {
+		return &fs.PathError{Op: "write", Path: path, Err: fault.Err}
+	}
+	return err
+}
+
+// tryWrite is writeFile with errors that may name a temporary file.
+func tryWrite(path string, write func(io.Writer) error) error {
 	file, err := os.CreateTemp(filepath.Dir(path), ".pidb-*")
 	if err != nil {
 		return err

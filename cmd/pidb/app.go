@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -171,8 +172,8 @@ of the file, or :N.K for the K-th entry recovered from a damaged line.
 --since and --until take 2026-03-01 (local midnight), RFC 3339, or an age: 7d, 12h.
 
 The archive is the file named by --db, else by PIDB_DB, else pidb/pidb.db in
-$XDG_DATA_HOME or ~/.local/share. With an archive named by --db or PIDB_DB only folders
-named by --root are looked at. Otherwise sessions are where pi keeps them: in
+$XDG_DATA_HOME or ~/.local/share. With --db only folders named by --root are looked at;
+PIDB_DB says where the usual archive is. Sessions are where pi keeps them: in
 PI_CODING_AGENT_SESSION_DIR, else sessionDir of pi's settings.json, else sessions in
 PI_CODING_AGENT_DIR, else ~/.pi/agent/sessions.
 
@@ -269,6 +270,9 @@ func (a *app) start() error {
 	default:
 		return usagef("--color is auto, always or never, not %q", a.color)
 	}
+	if slices.Contains(a.roots, "") {
+		return usagef("--root needs a DIR; it got an empty one")
+	}
 	a.started = true
 	if a.cpuProfile != "" {
 		file, err := os.Create(a.cpuProfile)
@@ -297,13 +301,13 @@ func (a *app) start() error {
 	return nil
 }
 
-// dbPath returns the path of the archive, and whether someone named it.
+// dbPath returns the path of the archive, and whether it is another one than the usual.
 func (a *app) dbPath() (path string, named bool, err error) {
 	if a.db != "" {
 		return a.db, true, nil
 	}
 	if path := a.getenv("PIDB_DB"); path != "" {
-		return path, true, nil
+		return path, false, nil
 	}
 	if dir := a.getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "pidb", "pidb.db"), false, nil

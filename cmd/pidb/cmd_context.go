@@ -78,7 +78,7 @@ func (a *app) context(ctx context.Context, rx *query.Rx, s *query.Session, leaf 
 		j.Entries = linesJSON(c.Entries)
 	}
 	j.ThinkingLevel = c.ThinkingLevel
-	if c.Model != nil {
+	if hasModel(c) {
 		j.Model = &modelJSON{c.Model.Provider, c.Model.ModelID}
 	}
 	for _, m := range c.Messages {
@@ -87,10 +87,15 @@ func (a *app) context(ctx context.Context, rx *query.Rx, s *query.Session, leaf 
 	return a.emit(j)
 }
 
+// hasModel reports whether a context names a model. The message that chose it may name none.
+func hasModel(c *query.Context) bool {
+	return c.Model != nil && (c.Model.Provider != "" || c.Model.ModelID != "")
+}
+
 // printContext prints a context for people.
 func (a *app) printContext(c *query.Context) error {
 	model := "no model"
-	if c.Model != nil {
+	if hasModel(c) {
 		model = "model " + flat(c.Model.Provider+"/"+c.Model.ModelID)
 	}
 	a.out.printf("%s\n\n", a.paint(styleTitle, fmt.Sprintf("%s, thinking %s, %s of %s", model, flat(c.ThinkingLevel),

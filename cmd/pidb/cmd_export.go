@@ -56,6 +56,8 @@ bytes is left as it is (present). Nothing outside of DIR is written.
 		ValidArgsFunction: a.completeSession,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
+			case opts.out == "" && cmd.Flag("output").Changed:
+				return usagef("-o needs a FILE; it got an empty name")
 			case opts.all && opts.out == "":
 				return usagef("--all needs a folder: -o DIR")
 			case opts.all && (opts.leaf != "" || opts.form != "original"):

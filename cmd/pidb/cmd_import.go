@@ -28,8 +28,9 @@ size and times; of one that has grown only the new lines are read; one that was 
 becomes a new version, and the old one is kept. Files are read, never written. A session
 that was deleted from the archive comes back when its file is named here.
 
-It ends with 0 also where lines are damaged, 3 when some of the named files are no
-sessions, 1 when nothing could be imported or a path named here or by --root does not exist.`,
+A file with a line of more than 512 MiB is refused. It ends with 0 also where lines are
+damaged, 3 when some of the named files are no sessions, 1 when nothing could be imported or
+a path named here or by --root does not exist.`,
 		Example: `  pidb import
   pidb import ~/backup/sessions old.jsonl
   ssh host cat session.jsonl | pidb import -`,
@@ -58,6 +59,9 @@ func (a *app) importPaths(ctx context.Context, args []string, opts *repo.ImportO
 		if arg == stdinName {
 			stdin = true
 			continue
+		}
+		if arg == "" {
+			return usagef("import: an empty path; the present folder is .")
 		}
 		path, err := filepath.Abs(arg)
 		if err != nil {
@@ -105,9 +109,7 @@ func (a *app) importPaths(ctx context.Context, args []string, opts *repo.ImportO
 	}
 	bar.end()
 	total.Duration = time.Since(began)
-	if err == nil || ctx.Err() != nil {
-		err = errors.Join(err, a.printImport(total))
-	}
+	err = errors.Join(err, a.printImport(total))
 	a.noteIndex(total.IndexErr)
 	if err != nil {
 		return err

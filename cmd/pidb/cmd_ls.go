@@ -65,6 +65,9 @@ verify runs.`,
 				}
 				if a.json {
 					for i := range list {
+						if list[i].FirstMessage, err = rx.FirstMessage(ctx, &list[i]); err != nil {
+							return err
+						}
 						if err := a.emit(newSessionJSON(&list[i])); err != nil {
 							return err
 						}
@@ -132,7 +135,7 @@ func (a *app) noteEmpty() {
 		a.note("hint: without --no-sync the session folders are looked at first")
 	case len(roots) == 0:
 		a.note("no sessions")
-		a.note("hint: with an archive that is named, only folders named by --root DIR are looked at; pidb import PATH takes in any")
+		a.note("hint: with --db only folders named by --root DIR are looked at; pidb import PATH takes in any")
 	default:
 		for i := range roots {
 			roots[i] = a.displayPath(roots[i])

@@ -16,7 +16,7 @@ func (a *app) verifyCommand() *cobra.Command {
 every session against the hash of its file, and against the file where that still is.
 
 changed counts sessions whose file has other bytes by now, missing those whose file is
-gone: both are whole in the archive. Files that have changed are taken in first; with
+gone, unreadable those whose file cannot be looked at: all are whole in the archive. Files that have changed are taken in first; with
 --no-sync they are counted as changed. It ends with 1 when a session is damaged.`,
 		Example: `  pidb verify
   pidb verify 0195f3a2 --json`,
@@ -51,7 +51,7 @@ gone: both are whole in the archive. Files that have changed are taken in first;
 			if err != nil {
 				return err
 			}
-			j := verifyJSON{result.Sessions, result.OK, result.Changed, result.Missing, []failedJSON{}}
+			j := verifyJSON{result.Sessions, result.OK, result.Changed, result.Missing, result.Unreadable, []failedJSON{}}
 			for _, f := range result.Failed {
 				j.Failed = append(j.Failed, failedJSON{f.Session, f.Path, f.Line, f.Err.Error()})
 				place := f.Path
@@ -68,12 +68,15 @@ gone: both are whole in the archive. Files that have changed are taken in first;
 				a.out.printf("%s: %d ok, %d changed, %d missing, %d failed\n", count(result.Sessions, "session", "sessions"),
 					result.OK, result.Changed, result.Missing, len(result.Failed))
 			}
+			if result.Unreadable > 0 {
+				a.say("%s cannot be read, and may have changed", count(result.Unreadable, "source", "sources"))
+			}
 			if len(result.Failed) > 0 {
 				return exitWith(exitFailed)
 			}
 			return nil
 		},
 	}
-	jsonHelp(cmd, `{"sessions":,"ok":,"changed":,"missing":,"failed":[{"session":KEY,"path":,"line":,"error":}]}`, "one object")
+	jsonHelp(cmd, `{"sessions":,"ok":,"changed":,"missing":,"unreadable":,"failed":[{"session":KEY,"path":,"line":,"error":}]}`, "one object")
 	return cmd
 }

@@ -285,11 +285,12 @@ type statJSON struct {
 
 // verifyJSON is what verify prints.
 type verifyJSON struct {
-	Sessions int          `json:"sessions"`
-	OK       int          `json:"ok"`
-	Changed  int          `json:"changed"`
-	Missing  int          `json:"missing"`
-	Failed   []failedJSON `json:"failed"`
+	Sessions   int          `json:"sessions"`
+	OK         int          `json:"ok"`
+	Changed    int          `json:"changed"`
+	Missing    int          `json:"missing"`
+	Unreadable int          `json:"unreadable,omitempty"`
+	Failed     []failedJSON `json:"failed"`
 }
 
 type failedJSON struct {
