@@ -159,3 +159,29 @@ func TestLongLine(t *testing.T) {
 		}
 	}
 }
+
+func TestLineTooLong(t *testing.T) {
+	for _, tt := range []struct {
+		input string
+		lines int // before the one that is too long
+		bad   bool
+	}{
+		{"1234567\n1234567", 2, false},
+		{"1234567\r\n1234567\r\n", 2, false},
+		{"1234567\n12345678\n1", 1, true},
+		{"12345678\r\n", 0, true},
+		{"1\n12345678", 1, true},
+		{"1\n" + strings.Repeat("x", 4<<20), 1, true},
+	} {
+		d := jsonl.NewDecoder(iotest.OneByteReader(strings.NewReader(tt.input)), &jsonl.DecoderOptions{MaxLine: 7})
+		lines := 0
+		_, err := d.Next()
+		for ; err == nil; _, err = d.Next() {
+			lines++
+		}
+		tooLong, bad := errors.AsType[*jsonl.LineTooLongError](err)
+		if bad != tt.bad || lines != tt.lines || bad && (tooLong.Line != tt.lines+1 || tooLong.Limit != 7) {
+			t.Errorf("%.20q: %d lines and %v, want %d, too long: %v", tt.input, lines, err, tt.lines, tt.bad)
+		}
+	}
+}

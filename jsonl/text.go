@@ -2,6 +2,7 @@ package jsonl
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -76,10 +77,16 @@ const (
 	loneJSON                    // the text is written as the inside of a JSON string
 )
 
+// largeText is what a text has in bytes for which room is made at once.
+const largeText = 1 << 20
+
 // appendDecoded appends the text of a string literal (without its quotes, known to be well formed) and reports whether
 // it has a lone surrogate.
 func appendDecoded(dst, raw []byte, flags uint32, mode loneMode) (text []byte, lone bool) {
 	wide := flags&flagWide != 0 && !utf8.Valid(raw)
+	if len(raw) > largeText {
+		dst = slices.Grow(dst, len(raw))
+	}
 	for len(raw) > 0 {
 		n := len(raw)
 		if flags&flagEscape != 0 {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -100,10 +101,13 @@ func (rx *Rx) chunkAt(ctx context.Context, session Key, offset int64) ([]byte, i
 	return data, row.Start, nil
 }
 
+// largestGrowth is for how many bytes room is made at once: a size may be damaged.
+const largestGrowth = 1 << 30
+
 // Bytes returns size bytes of a session's file from an offset on, in dst where they
 // fit. An error wraps [ErrDamaged] where the archive no longer holds them.
 func (rx *Rx) Bytes(ctx context.Context, session Key, offset, size int64, dst []byte) ([]byte, error) {
-	dst = dst[:0]
+	dst = slices.Grow(dst[:0], int(min(max(size, 0), largestGrowth)))
 	for size > 0 {
 		data, start, err := rx.chunkAt(ctx, session, offset)
 		if err != nil {

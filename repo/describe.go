@@ -119,7 +119,7 @@ func (b *builder) summarise(r *row, o jsonl.Object) {
 			}
 		}
 		if s.firstMessage == nil && r.role != nil && *r.role == "user" {
-			if text, ok := o.ListText(nil); ok && len(text) > 0 {
+			if text, ok := o.ListText(b.decoded[:0]); ok && len(text) > 0 {
 				first := query.CutFirstMessage(text)
 				s.firstMessage = &first
 			}

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"runtime/pprof"
 	"slices"
 	"strings"
@@ -45,6 +46,10 @@ type app struct {
 	closers []func()
 }
 
+// memoryLimit is from how many bytes on memory that is no longer used is looked for
+// eagerly: a line may have hundreds of megabytes.
+const memoryLimit = 896 << 20
+
 // run carries out a command line and returns its exit code.
 func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
@@ -65,6 +70,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 	a.out = &output{w: bufio.NewWriterSize(stdout, 64<<10), failed: cancel}
 	a.term = newTerminal(stdin, stdout, stderr, getenv)
 
+	if getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
+	}
 	root := a.rootCommand()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

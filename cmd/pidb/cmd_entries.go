@@ -68,22 +68,22 @@ func (a *app) entries(ctx context.Context, rx *query.Rx, s *query.Session, opts 
 		}
 		switch {
 		case a.json:
-			j := newEntryJSON(&e)
-			if raw {
-				line, err := rx.Raw(ctx, e.Ref)
-				if err != nil {
-					return err
-				}
-				j.setRaw(line)
+			if !raw {
+				err = a.emit(newEntryJSON(&e))
+				break
 			}
-			err = a.emit(j)
+			var line []byte
+			if line, err = rx.Raw(ctx, e.Ref); err == nil {
+				err = a.emitRaw(newEntryJSON(&e), func(w *memberWriter) error { return w.raw(line) })
+			}
 		case raw:
 			var line []byte
 			if line, err = rx.Raw(ctx, e.Ref); err == nil {
 				if a.term.out {
 					line = []byte(query.Printable(string(line)))
 				}
-				a.out.printf("%s\n", line)
+				_, _ = a.out.Write(line)
+				a.out.printf("\n")
 			}
 		default:
 			err = a.printEntry(ctx, l, &e)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pidb/jsonl"
 	"pidb/query"
 )
 
@@ -153,16 +154,14 @@ func (t *transcript) alone(ctx context.Context, e *query.Entry) error {
 func (t *transcript) json(ctx context.Context, e *query.Entry) error {
 	j := shownJSON{
 		Line: lineJSON(e.Line), Entry: idJSON(e), Type: e.Word(), Role: e.Role, Timestamp: stamp(e.Timestamp), Label: t.labels[e.Ref],
-		Blocks: []blockJSON{},
 	}
+	var segments []jsonl.Segment
 	if e.Kind == query.KindEntry {
 		o, err := t.lines.object(ctx, e)
 		if err != nil {
 			return err
 		}
-		for _, segment := range t.lines.texts(o) {
-			j.Blocks = append(j.Blocks, blockJSON{segmentNames[segment.Kind], segment.Tool, string(segment.Text)})
-		}
+		segments = t.lines.texts(o)
 	}
-	return t.app.emit(j)
+	return t.app.emitRaw(j, func(w *memberWriter) error { return w.blocks(segments) })
 }

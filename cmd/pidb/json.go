@@ -19,14 +19,63 @@ import (
 
 // emit prints one object on a line.
 func (a *app) emit(v any) error {
+	text, err := encode(v)
+	if err != nil {
+		return err
+	}
+	a.out.printf("%s\n", text)
+	return a.out.err
+}
+
+// emitRaw prints v, an object with a member or more, as emit does, with more members
+// whose texts may be long. No copy of these is made.
+func (a *app) emitRaw(v any, add func(w *memberWriter) error) error {
+	text, err := encode(v)
+	if err != nil {
+		return err
+	}
+	a.out.printf("%s", text[:len(text)-1])
+	if err := add(&memberWriter{a.out}); err != nil {
+		return err
+	}
+	a.out.printf("}\n")
+	return a.out.err
+}
+
+// memberWriter prints JSON in parts.
+type memberWriter struct{ out *output }
+
+// print prints JSON as it is.
+func (w *memberWriter) print(text string) { w.out.printf("%s", text) }
+
+// text prints a string, which is UTF-8.
+func (w *memberWriter) text(text []byte) error {
+	w.print(`"`)
+	for len(text) > 0 && w.out.err == nil {
+		n := min(len(text), textPiece)
+		for n < len(text) && n > textPiece-utf8.UTFMax && !utf8.RuneStart(text[n]) {
+			n--
+		}
+		encoded, err := encode(string(text[:n]))
+		if err != nil {
+			return err
+		}
+		w.out.printf("%s", encoded[1:len(encoded)-1])
+		text = text[n:]
+	}
+	w.print(`"`)
+	return nil
+}
+
+// encode returns v as JSON that is safe to print.
+func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(v); err != nil {
-		return err
+		return nil, err
 	}
-	a.out.printf("%s", escapeHarmful(b.Bytes()))
-	return a.out.err
+	return escapeHarmful(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
 }
 
 // escapeHarmful escapes in JSON what could drive a terminal or turn the order of text
@@ -177,8 +226,7 @@ type entryJSON struct {
 	Role       string          `json:"role,omitempty"`
 	Timestamp  *string         `json:"timestamp,omitempty"`
 	Recovered  bool            `json:"recovered"`
-	Raw        *string         `json:"raw,omitempty"`
-	RawBase64  string          `json:"rawBase64,omitempty"`
+	// Behind these, with --raw: "raw", or "rawBase64".
 }
 
 func newEntryJSON(e *query.Entry) entryJSON {
@@ -188,14 +236,22 @@ func newEntryJSON(e *query.Entry) entryJSON {
 	}
 }
 
-// setRaw gives the bytes of the line.
-func (j *entryJSON) setRaw(raw []byte) {
-	if utf8.Valid(raw) {
-		text := string(raw)
-		j.Raw = &text
-	} else {
-		j.RawBase64 = base64.StdEncoding.EncodeToString(raw)
+// raw prints the bytes of a line.
+func (w *memberWriter) raw(line []byte) error {
+	if utf8.Valid(line) {
+		w.print(`,"raw":`)
+		return w.text(line)
 	}
+	w.print(`,"rawBase64":"`)
+	encoder := base64.NewEncoder(base64.StdEncoding, w.out)
+	if _, err := encoder.Write(line); err != nil {
+		return err
+	}
+	if err := encoder.Close(); err != nil {
+		return err
+	}
+	w.print(`"`)
+	return nil
 }
 
 func idJSON(e *query.Entry) *string {
@@ -252,13 +308,35 @@ type shownJSON struct {
 	Role      string          `json:"role,omitempty"`
 	Timestamp *string         `json:"timestamp,omitempty"`
 	Label     string          `json:"label,omitempty"`
-	Blocks    []blockJSON     `json:"blocks"`
+	// Behind these: "blocks", a list of blockJSON.
 }
 
 type blockJSON struct {
 	Kind string `json:"kind"`
 	Tool string `json:"tool,omitempty"`
-	Text string `json:"text"`
+	// Behind these: "text".
+}
+
+// blocks prints what a person can read in an entry.
+func (w *memberWriter) blocks(segments []jsonl.Segment) error {
+	w.print(`,"blocks":[`)
+	for i, segment := range segments {
+		if i > 0 {
+			w.print(",")
+		}
+		begun, err := encode(blockJSON{segmentNames[segment.Kind], segment.Tool})
+		if err != nil {
+			return err
+		}
+		w.out.printf("%s", begun[:len(begun)-1])
+		w.print(`,"text":`)
+		if err := w.text(segment.Text); err != nil {
+			return err
+		}
+		w.print("}")
+	}
+	w.print("]")
+	return nil
 }
 
 // segmentNames are the kinds of the blocks.

@@ -43,7 +43,7 @@ func (l *lines) preview(ctx context.Context, e *query.Entry, columns int) (strin
 		return "", nil
 	case query.KindMalformed, query.KindJSON, query.KindSession:
 		raw, err := l.rx.Raw(ctx, e.Ref)
-		return head(string(raw), columns), err
+		return head(string(raw[:min(len(raw), gistSize)]), columns), err
 	}
 	o, err := l.object(ctx, e)
 	if err != nil {
@@ -51,6 +51,9 @@ func (l *lines) preview(ctx context.Context, e *query.Entry, columns int) (strin
 	}
 	return head(l.gist(e, o), columns), nil
 }
+
+// gistSize is how many bytes of a text a gist has at most.
+const gistSize = 64 << 10
 
 // gist returns what an entry is about, as it stands in the file.
 func (l *lines) gist(e *query.Entry, o jsonl.Object) string {
@@ -99,7 +102,7 @@ func (l *lines) gist(e *query.Entry, o jsonl.Object) string {
 		return u.Kind
 	}
 	for _, segment := range l.texts(o) {
-		return string(segment.Text)
+		return string(segment.Text[:min(len(segment.Text), gistSize)])
 	}
 	return ""
 }

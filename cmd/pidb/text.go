@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 	"unicode"
@@ -59,6 +60,30 @@ func pad(text string, columns int) string {
 	return text + strings.Repeat(" ", max(columns-runewidth.StringWidth(text), 0))
 }
 
+// longLine is how many bytes a line has that is surely broken in two.
+const longLine = 4 << 10
+
+// pieces yields a text in parts of bounded size that end where a line ends, or else
+// between two characters.
+func pieces(text string, size int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for len(text) > size {
+			n := strings.LastIndexByte(text[:size], '\n')
+			next := n + 1
+			if n < 0 {
+				for n = size; n > size-utf8.UTFMax && !utf8.RuneStart(text[n]); n-- {
+				}
+				next = n
+			}
+			if !yield(text[:n]) {
+				return
+			}
+			text = text[next:]
+		}
+		yield(text)
+	}
+}
+
 // wrap breaks printable text into lines of at most so many columns, at spaces where
 // that can be. A line that goes on stands under the beginning of its text.
 func wrap(text string, columns int) []string {
@@ -69,32 +94,37 @@ func wrap(text string, columns int) []string {
 		if indent > columns/2 {
 			indent = 0
 		}
-		for runewidth.StringWidth(line) > columns {
-			at, width, space := 0, 0, -1
-			for i, r := range line {
+		lead, rest := line[:indent], line[indent:]
+		// Of a long rest only the beginning is looked at, each time.
+		for len(rest) > longLine || indent+runewidth.StringWidth(rest) > columns {
+			at, width, space := 0, indent, -1
+			for i, r := range rest {
 				w := runewidth.RuneWidth(r)
 				if width+w > columns {
 					break
 				}
-				if r == ' ' && i >= indent {
+				if r == ' ' {
 					space = i
 				}
 				width += w
 				at = i + utf8.RuneLen(r)
 			}
-			if at < len(line) && line[at] == ' ' {
+			if at == len(rest) {
+				break
+			}
+			if rest[at] == ' ' {
 				space = at
 			}
 			if at == 0 {
-				_, at = utf8.DecodeRuneInString(line)
+				_, at = utf8.DecodeRuneInString(rest)
 			}
-			if space > indent {
+			if space > 0 {
 				at = space
 			}
-			lines = append(lines, strings.TrimRight(line[:at], " "))
-			line = strings.Repeat(" ", indent) + strings.TrimLeft(line[at:], " ")
+			lines = append(lines, lead+strings.TrimRight(rest[:at], " "))
+			rest = strings.TrimLeft(rest[at:], " ")
 		}
-		lines = append(lines, line)
+		lines = append(lines, lead+rest)
 	}
 	return lines
 }

@@ -45,18 +45,39 @@ func (t *transcript) heading(s style, who string, about ...string) {
 // text prints text, wrapped, each line behind a margin. Of more than fold lines only
 // the first are printed; 0 means all.
 func (t *transcript) text(s style, margin, text string, fold int) {
-	all := wrap(strings.Trim(query.Printable(text), "\n"), t.width()-len(margin))
-	n := len(all)
-	if !t.whole && fold > 0 && n > fold+1 {
-		n = fold
+	print := func(line string) { t.print("%s%s\n", t.app.paint(styleDim, margin), t.app.paint(s, line)) }
+	long := len(text) > textPiece
+	if !long {
+		text = query.Printable(text)
 	}
-	for _, line := range all[:n] {
-		t.print("%s%s\n", t.app.paint(styleDim, margin), t.app.paint(s, line))
+	n, last := 0, ""
+	for piece := range pieces(strings.Trim(text, "\n"), textPiece) {
+		if long {
+			piece = query.Printable(piece)
+		}
+		for _, line := range wrap(piece, t.width()-len(margin)) {
+			switch n++; {
+			case t.whole || fold == 0 || n <= fold:
+				print(line)
+			case n == fold+1:
+				last = line
+			}
+		}
+		if t.app.out.err != nil {
+			return
+		}
 	}
-	if left := len(all) - n; left > 0 {
+	switch left := n - fold; {
+	case t.whole || fold == 0 || left <= 0:
+	case left == 1:
+		print(last)
+	default:
 		t.print("%s\n", t.app.paint(styleDim, margin+"… "+count(left, "more line", "more lines")))
 	}
 }
+
+// textPiece is how many bytes of a text are made ready to be printed at a time.
+const textPiece = 1 << 20
 
 // aside prints what happened beside the talk on one line.
 func (t *transcript) aside(e *query.Entry, what, text string) {
