@@ -86,7 +86,7 @@ func TestDamagedChunkLeavesTheIndex(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "pidb.db")
 	good := write(t, strings.Replace(header, "s-1", "s-2", 1)+user1, dir, "good.jsonl")
-	bad := write(t, header+user1+reply1+strings.Repeat(user2, 50), dir, "bad.jsonl")
+	bad := write(t, header+strings.Replace(user1, "first", "the very first", 1)+reply1+strings.Repeat(user2, 50), dir, "bad.jsonl")
 	later := write(t, strings.Replace(header, "s-1", "s-3", 1)+user1, dir, "later.jsonl")
 	a, err := repo.Open(t.Context(), path, nil)
 	if err != nil {
@@ -114,7 +114,7 @@ func TestDamagedChunkLeavesTheIndex(t *testing.T) {
 		found[hit.Session.Key] = true
 	}
 	if found[damaged] || len(found) != 1 {
-		t.Errorf("found in %v, want one of the undamaged sessions, which holds the entry for both", found)
+		t.Errorf("found in %v, want one of the undamaged sessions, which hold the same entry; #%d is damaged", found, damaged)
 	}
 }
 

@@ -3,6 +3,7 @@ package repo
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -63,6 +64,9 @@ func mapError(err error) error {
 		sentinel = ErrFull
 	case sqlite3.SQLITE_READONLY:
 		sentinel = ErrReadOnly
+	case sqlite3.SQLITE_CANTOPEN:
+		// The file is there, or was just made.
+		sentinel = fs.ErrPermission
 	case sqlite3.SQLITE_CORRUPT:
 		sentinel = ErrDamaged
 	case sqlite3.SQLITE_NOTADB:

@@ -3,6 +3,8 @@
 package repo_test
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -162,5 +164,38 @@ func TestSourceBecamePipe(t *testing.T) {
 	}
 	if err := os.Remove(filepath.Join(dir, "s.jsonl")); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestOpenWithoutPermission opens archives that cannot be read or written beside.
+func TestOpenWithoutPermission(t *testing.T) {
+	asNobody(t)
+	dir := filepath.Join(t.TempDir(), "folder")
+	path := filepath.Join(dir, "pidb.db")
+	a, err := repo.Open(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		closed      string
+		mode, after os.FileMode
+		want        error
+	}{{path, 0, 0o600, fs.ErrPermission}, {dir, 0, 0o700, fs.ErrPermission}, {dir, 0o500, 0o700, repo.ErrReadOnly}} {
+		if err := os.Chmod(tt.closed, tt.mode); err != nil {
+			t.Fatal(err)
+		}
+		a, err := repo.Open(t.Context(), path, nil)
+		if !errors.Is(err, tt.want) {
+			t.Errorf("%s with mode %o: %v, want %v", tt.closed, tt.mode, err, tt.want)
+		}
+		if err == nil {
+			a.Close()
+		}
+		if err := os.Chmod(tt.closed, tt.after); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -333,6 +334,9 @@ func (a *app) open(ctx context.Context) (*repo.Archive, error) {
 		return nil, err
 	}
 	archive, err := repo.Open(ctx, path, nil)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, withHint(err, "pidb needs to write to the archive and its folder, also to read it")
+	}
 	if err != nil {
 		return nil, err
 	}
