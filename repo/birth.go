@@ -73,6 +73,8 @@ type birth struct {
 	header   header
 	metadata map[string]any
 	lines    iter.Seq2[[]byte, error] // behind the header, without LF, each valid until the next; nil: none
+	moved    bool                     // the leaf is not the last entry, but the row
+	leaf     int64                    // with this seq, none for before the first; known after the lines
 }
 
 // bear makes a session of what plan returns.
@@ -132,6 +134,11 @@ func (tx *Tx) bear(ctx context.Context, b *birth) (query.Key, error) {
 	key := w.keys[j]
 	if _, err := tx.exec(ctx, `UPDATE session SET native = 1 WHERE key = ?`, key); err != nil {
 		return 0, err
+	}
+	if b.moved {
+		if _, err := tx.exec(ctx, `UPDATE session SET leaf = ?, leaf_moved = 1 WHERE key = ?`, refOf(key, b.leaf), key); err != nil {
+			return 0, err
+		}
 	}
 	return key, tx.putMetadata(ctx, key, b.metadata)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 
 	"github.com/google/uuid"
 
@@ -23,7 +22,8 @@ type ExtractOptions struct {
 // without label entries, each entry under the one before it; the labels that the entries
 // have now, wherever they were set, follow at the end with the times when they were set;
 // a compaction that kept from a label on keeps from the entry behind the label on. It is
-// born here, and its ParentSession is that of a [Archive.Fork]. Errors wrap
+// born here, its ParentSession is that of an [Archive.Fork], and so are the ids that it has
+// for repeated ones. Errors wrap
 // [ErrNotFound], [ErrInvalidID], [ErrExists] and [ErrDamaged].
 func (a *Archive) Extract(ctx context.Context, leaf query.Ref, opts *ExtractOptions) (*Session, error) {
 	if opts == nil {
@@ -45,6 +45,10 @@ func (tx *Tx) extract(ctx context.Context, leaf query.Ref, opts *ExtractOptions)
 	if err != nil {
 		return nil, err
 	}
+	m, err := mendPath(path)
+	if err != nil {
+		return nil, err
+	}
 	var entries []query.Entry
 	var parents []jsonl.ParentRef
 	var pending []string           // ids of labels that no entry has followed yet
@@ -53,21 +57,22 @@ func (tx *Tx) extract(ctx context.Context, leaf query.Ref, opts *ExtractOptions)
 	for i := range path {
 		e := &path[i]
 		if e.Type == "label" {
-			pending = append(pending, e.ID)
+			pending = append(pending, m.id(e.Ref))
 			continue
 		}
 		for _, label := range pending {
-			instead[label] = e.ID
+			instead[label] = m.id(e.Ref)
 		}
 		pending = nil
+		m.link(e.Ref, parent)
 		entries, parents = append(entries, *e), append(parents, parent)
-		parent = jsonl.ParentRef{ID: e.ID}
+		parent = jsonl.ParentRef{ID: m.id(e.Ref)}
 	}
-	kept, err := tx.normalEntries(ctx, session, entries, parents)
+	kept, err := tx.normalEntries(ctx, session, entries, parents, m)
 	if err != nil {
 		return nil, err
 	}
-	labels, err := tx.labelLines(ctx, session.Key, entries)
+	labels, err := tx.labelLines(ctx, session.Key, entries, m)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +80,7 @@ func (tx *Tx) extract(ctx context.Context, leaf query.Ref, opts *ExtractOptions)
 		i := 0
 		for line, err := range kept {
 			if err == nil && entries[i].Type == "compaction" {
-				line, err = keepFrom(line, entries[i].ID, instead)
+				line, err = keepFrom(line, m.id(entries[i].Ref), instead)
 			}
 			if !yield(line, err) {
 				return
@@ -115,7 +120,7 @@ type labelOf struct {
 
 // labelLines returns label entries for the labels that entries have now, to follow the
 // last of them, in the order of pi's map of labels.
-func (tx *Tx) labelLines(ctx context.Context, session query.Key, entries []query.Entry) ([][]byte, error) {
+func (tx *Tx) labelLines(ctx context.Context, session query.Key, entries []query.Entry, m *mending) ([][]byte, error) {
 	var labels ordered[labelOf]
 	var doc jsonl.Doc
 	for e, err := range tx.Entries(ctx, session, &query.EntriesOptions{Types: []string{"label"}}) {
@@ -137,17 +142,19 @@ func (tx *Tx) labelLines(ctx context.Context, session query.Key, entries []query
 		}
 	}
 	ids := make(map[string]bool, len(entries))
+	onPath := make(map[string]string, len(entries)) // new ids by the old ones
 	parent := json.RawMessage("null")
 	for i := range entries {
-		ids[entries[i].ID] = true
+		id := m.id(entries[i].Ref)
+		ids[id], onPath[entries[i].ID] = true, id
 	}
 	if n := len(entries); n > 0 && entries[n-1].ID != "" {
-		parent = idText(entries[n-1].ID)
+		parent = idText(m.id(entries[n-1].Ref))
 	}
-	onPath := maps.Clone(ids)
 	var lines [][]byte
 	for _, target := range labels.keys {
-		if !onPath[target] {
+		marked, ok := onPath[target]
+		if !ok {
 			continue
 		}
 		id, err := newEntryID(uuid.NewString, func(id string) (bool, error) { return ids[id], nil })
@@ -165,7 +172,7 @@ func (tx *Tx) labelLines(ctx context.Context, session query.Key, entries []query
 			{Key: "id", Value: id},
 			{Key: "parentId", Value: parent},
 			{Key: "timestamp", Value: at},
-			{Key: "targetId", Value: idText(target)},
+			{Key: "targetId", Value: idText(marked)},
 			{Key: "label", Value: label.text},
 		})
 		if err != nil {

@@ -23,7 +23,14 @@ type ForkOptions struct {
 
 // Fork makes a session of another one, born here whatever the other is: all its entries,
 // or the path to one of them, as pi's forkFrom writes them, upgraded to version 3. Its
-// ParentSession is the path of the other's source, or its id where it is in no file.
+// ParentSession is the path of the other's source, or its id where it is in no file. A
+// fork of the whole has its leaf where the other has it.
+//
+// pi knows an entry by its id alone, and walks a cycle of parents for ever. So an entry
+// whose id an earlier one has gets a new one, and the links to it name that; and the
+// entry where the walk up from the leaf ends in a cycle becomes a root, in another cycle
+// the earliest line.
+//
 // Errors wrap [ErrNotFound], [ErrInvalidID], [ErrExists] and [ErrDamaged].
 func (a *Archive) Fork(ctx context.Context, session query.Key, opts *ForkOptions) (*Session, error) {
 	if opts == nil {
@@ -48,8 +55,7 @@ func (tx *Tx) fork(ctx context.Context, key query.Key, opts *ForkOptions) (*birt
 		b.header.cwd = opts.CWD
 	}
 	if opts.UpTo == 0 && opts.Before == 0 {
-		b.lines = tx.normalLines(ctx, key)
-		return b, nil
+		return b, tx.copyWhole(ctx, session, b)
 	}
 	leaf := opts.UpTo
 	if opts.Before != 0 {
@@ -68,8 +74,45 @@ func (tx *Tx) fork(ctx context.Context, key query.Key, opts *ForkOptions) (*birt
 	if err != nil {
 		return nil, err
 	}
-	b.lines, err = tx.normalEntries(ctx, session, path, nil)
+	m, err := mendPath(path)
+	if err != nil {
+		return nil, err
+	}
+	b.lines, err = tx.normalEntries(ctx, session, path, nil, m)
 	return b, err
+}
+
+// copyWhole makes all lines of a session those of a birth, and its leaf where it was moved.
+func (tx *Tx) copyWhole(ctx context.Context, session *query.Session, b *birth) error {
+	if err := tx.get(ctx, &b.moved, `SELECT leaf_moved FROM session WHERE key = ?`, session.Key); err != nil {
+		return err
+	}
+	m, err := tx.mend(ctx, session.Key, session.Leaf)
+	if err != nil {
+		return err
+	}
+	var leaf query.LineNumber
+	if session.Leaf != 0 {
+		e, err := tx.Entry(ctx, session.Leaf)
+		if err != nil {
+			return err
+		}
+		leaf = e.Line
+	}
+	lines := tx.normalLines(ctx, session.Key, m)
+	b.leaf = none
+	b.lines = func(yield func([]byte, error) bool) {
+		seq := int64(0)
+		for line, err := range lines {
+			if seq++; line.at == leaf {
+				b.leaf = seq
+			}
+			if !yield(line.text, err) {
+				return
+			}
+		}
+	}
+	return nil
 }
 
 // descend begins a session that comes from another one.
@@ -103,31 +146,45 @@ func (tx *Tx) path(ctx context.Context, session query.Key, leaf query.Ref) ([]qu
 	return tx.Branch(ctx, leaf)
 }
 
+// normalLine is a line to be written, and the place of what it is made of.
+type normalLine struct {
+	at   query.LineNumber
+	text []byte // valid until the next one
+}
+
 // normalLines yields what pi's forkFrom writes of a session behind the header, entries
 // recovered from damaged lines included: every value but headers and what JavaScript
 // takes for false.
-func (tx *Tx) normalLines(ctx context.Context, session query.Key) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
+func (tx *Tx) normalLines(ctx context.Context, session query.Key, m *mending) iter.Seq2[normalLine, error] {
+	return func(yield func(normalLine, error) bool) {
 		decoder := jsonl.NewDecoder(tx.Reader(ctx, session), nil)
-		var line []byte
+		var doc jsonl.Doc
+		var text []byte
+		give := func(record *jsonl.Record, object jsonl.Object) bool {
+			text = object.AppendNormal(text[:0], nil)
+			line := normalLine{query.LineNumber{Line: int64(record.Line.Number), Part: int64(object.Part)}, text}
+			var err error
+			if m != nil {
+				line.text, err = m.line(&doc, m.places[line.at], text)
+			}
+			return yield(line, err) && err == nil
+		}
 		for {
 			record, err := decoder.Next()
 			if errors.Is(err, io.EOF) {
 				return
 			}
 			if err != nil {
-				yield(nil, err)
+				yield(normalLine{}, err)
 				return
 			}
 			if whole := record.Whole; record.Kind == jsonl.LineJSON && whole.Value.Truthy() && !whole.Value.Get("type").IsString("session") {
-				line = whole.AppendNormal(line[:0], nil)
-				if !yield(line, nil) {
+				if !give(record, whole) {
 					return
 				}
 			}
 			for _, object := range record.Entries() {
-				line = object.AppendNormal(line[:0], nil)
-				if !yield(line, nil) {
+				if !give(record, object) {
 					return
 				}
 			}
@@ -136,8 +193,9 @@ func (tx *Tx) normalLines(ctx context.Context, session query.Key) iter.Seq2[[]by
 }
 
 // normalEntries yields entries in normal form, upgraded to version 3, with the parents
-// given, which go by the places of the entries; nil keeps what the entries name.
-func (tx *Tx) normalEntries(ctx context.Context, session *query.Session, entries []query.Entry, parents []jsonl.ParentRef) (iter.Seq2[[]byte, error], error) {
+// given, which go by the places of the entries; nil keeps what the entries name. What is
+// to be mended comes after that.
+func (tx *Tx) normalEntries(ctx context.Context, session *query.Session, entries []query.Entry, parents []jsonl.ParentRef, m *mending) (iter.Seq2[[]byte, error], error) {
 	options := func(i int) *jsonl.NormalOptions {
 		if parents == nil {
 			return nil
@@ -145,7 +203,7 @@ func (tx *Tx) normalEntries(ctx context.Context, session *query.Session, entries
 		return &jsonl.NormalOptions{Parent: &parents[i]}
 	}
 	if session.Format < jsonl.CurrentVersion {
-		return tx.upgraded(ctx, session.Key, entries, options)
+		return tx.upgraded(ctx, session.Key, entries, options, m)
 	}
 	return func(yield func([]byte, error) bool) {
 		var doc jsonl.Doc
@@ -155,7 +213,11 @@ func (tx *Tx) normalEntries(ctx context.Context, session *query.Session, entries
 			if err == nil {
 				line = jsonl.NewObject(value).AppendNormal(line[:0], options(i))
 			}
-			if !yield(line, err) || err != nil {
+			text := line
+			if err == nil {
+				text, err = m.line(&doc, entries[i].Ref, line)
+			}
+			if !yield(text, err) || err != nil {
 				return
 			}
 		}
@@ -179,7 +241,7 @@ func (tx *Tx) value(ctx context.Context, doc *jsonl.Doc, ref query.Ref) (jsonl.V
 
 // upgraded is normalEntries for a session of an old version: what an entry becomes
 // depends on the lines before it, so all are read.
-func (tx *Tx) upgraded(ctx context.Context, session query.Key, entries []query.Entry, options func(i int) *jsonl.NormalOptions) (iter.Seq2[[]byte, error], error) {
+func (tx *Tx) upgraded(ctx context.Context, session query.Key, entries []query.Entry, options func(i int) *jsonl.NormalOptions, m *mending) (iter.Seq2[[]byte, error], error) {
 	places := make(map[query.LineNumber]int, len(entries))
 	for i := range entries {
 		places[entries[i].Line] = i
@@ -201,8 +263,10 @@ func (tx *Tx) upgraded(ctx context.Context, session query.Key, entries []query.E
 		}
 	}
 	return func(yield func([]byte, error) bool) {
-		for _, text := range texts {
-			if !yield(text, nil) {
+		var doc jsonl.Doc
+		for i, text := range texts {
+			text, err := m.line(&doc, entries[i].Ref, text)
+			if !yield(text, err) || err != nil {
 				return
 			}
 		}

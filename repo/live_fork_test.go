@@ -112,6 +112,34 @@ func TestFork(t *testing.T) {
 	}
 }
 
+// A fork has its leaf where branch has moved it in the other, also before the first entry.
+func TestForkMovedLeaf(t *testing.T) {
+	a := open(t, nil)
+	s := create(t, a, nil)
+	appendTo(t, s, userMessage("one").WithID("a"), reply("two").WithID("b"))
+	for _, to := range []string{"a", ""} {
+		if err := s.Branch(t.Context(), to); err != nil {
+			t.Fatal(err)
+		}
+		fork, err := a.Fork(t.Context(), s.Key(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := fork.Info(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.LeafID != to || info.Leaf != fork.Leaf() || info.Entries != 2 {
+			t.Errorf("a fork with the leaf at %q: %+v", to, info)
+		}
+		ids := appendTo(t, fork, userMessage("three"))
+		path, err := fork.Path(t.Context())
+		if err != nil || path[len(path)-1].ID != ids[0] || path[len(path)-1].ParentID != to {
+			t.Errorf("it goes on at %+v, %v", path, err)
+		}
+	}
+}
+
 // Every conformance session can be forked and goes on, what it has for a tree, and its
 // paths can be extracted; the checks at the end of the test look at the rows.
 func TestForkConformance(t *testing.T) {
