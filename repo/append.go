@@ -24,7 +24,7 @@ import (
 // When it returns nil, the entries are durable as [Durability] says; otherwise neither
 // archive nor handle has changed. Its cost does not grow with the session. Errors wrap
 // [ErrNotFound], [ErrNotNative], [ErrInvalidEntry], [ErrExists], [ErrTooLarge] and those
-// of a write.
+// of a write; an [*EntryError] says which entry is at fault.
 func (s *Session) Append(ctx context.Context, entries ...NewEntry) ([]string, error) {
 	return s.append(ctx, nil, entries)
 }
@@ -63,7 +63,7 @@ func (s *Session) append(ctx context.Context, ifLeaf *query.Ref, entries []NewEn
 		for i := range entries {
 			id, err := a.add(ctx, &entries[i])
 			if err != nil {
-				return fmt.Errorf("entry %d: %w", i+1, err)
+				return &EntryError{Index: i, Err: err}
 			}
 			ids = append(ids, id)
 		}
@@ -147,6 +147,9 @@ func (a *appending) moveTo(ctx context.Context, leaf query.Ref) error {
 
 // add takes an entry and returns its id.
 func (a *appending) add(ctx context.Context, e *NewEntry) (string, error) {
+	if e.err != nil {
+		return "", fmt.Errorf("%w: %w", ErrInvalidEntry, e.err)
+	}
 	if e.kind == kindSummary {
 		from := "root"
 		if a.leafID != nil {
@@ -202,6 +205,9 @@ func appendPart(line, members []byte) []byte {
 // which is that of JSON.stringify also where names repeat or look like array indexes.
 func (a *appending) take(ctx context.Context, line []byte, id string) error {
 	if err := a.doc.Parse(line); err != nil {
+		return err
+	}
+	if err := checkEntry(a.doc.Root()); err != nil {
 		return err
 	}
 	start := len(a.text)
@@ -290,6 +296,9 @@ func (a *appending) newID(ctx context.Context, e *NewEntry) (string, error) {
 			SELECT EXISTS (SELECT 1 FROM entry WHERE id = ?1 AND ref >= ?2 AND ref < ?3)
 				OR EXISTS (SELECT 1 FROM entry WHERE orphan = ?1 AND ref >= ?2 AND ref < ?3)`, id, first, end)
 		return found, err
+	}
+	if err := checkText(e.id); err != nil {
+		return "", fmt.Errorf("%w: id: %w", ErrInvalidEntry, err)
 	}
 	if e.id == "" {
 		return newEntryID(uuid.NewString, taken)

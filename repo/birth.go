@@ -24,8 +24,11 @@ type header struct {
 var sessionID = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$`)
 
 // CheckSessionID returns an error that wraps [ErrInvalidID] for what cannot be the id of a
-// new session.
+// new session: what pi would not take, and last, which names the newest one.
 func CheckSessionID(id string) error {
+	if id == "last" {
+		return fmt.Errorf("%w %q: it names the newest session", ErrInvalidID, id)
+	}
 	if !sessionID.MatchString(id) {
 		return fmt.Errorf("%w %q: letters, digits, '.', '_' and '-', the first and last one a letter or digit", ErrInvalidID, id)
 	}

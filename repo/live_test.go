@@ -75,6 +75,19 @@ func contextOf(t *testing.T, s *repo.Session) string {
 	return strings.Join(out, " ")
 }
 
+func TestCheckSessionID(t *testing.T) {
+	for _, id := range []string{"last", "#1", "a/b", `a\b`, "..", "", "a\n", ".a", "a-"} {
+		if err := repo.CheckSessionID(id); !errors.Is(err, repo.ErrInvalidID) {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+	for _, id := range []string{"lasting", "a", "A.b_c-1"} {
+		if err := repo.CheckSessionID(id); err != nil {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+}
+
 func TestCreate(t *testing.T) {
 	a := open(t, &repo.OpenOptions{Now: fixedClock})
 	s := create(t, a, &repo.CreateOptions{ID: "s.1_x-y", ParentSession: "/old.jsonl", Metadata: map[string]any{"title": "<one>", "n": 1e2}})
@@ -198,6 +211,13 @@ func TestAppendFails(t *testing.T) {
 		"raw without a type":    {repo.Raw(json.RawMessage(`{"type":1}`)), repo.ErrInvalidEntry},
 		"no JSON":               {repo.Message(json.RawMessage(`{`)), repo.ErrInvalidEntry},
 		"no value":              {repo.Message(func() {}), repo.ErrInvalidEntry},
+		"invalid name":          {repo.SessionName(" a\xff"), repo.ErrInvalidEntry},
+		"invalid id":            {userMessage("x").WithID("\xff"), repo.ErrInvalidEntry},
+		"invalid label":         {repo.Label(ids[0], "\xe4"), repo.ErrInvalidEntry},
+		"invalid text":          {userMessage("\xff"), repo.ErrInvalidEntry},
+		"invalid JSON text":     {repo.Message(raw("{\"role\":\"user\",\"content\":\"\xff\"}")), repo.ErrInvalidEntry},
+		"invalid name of one":   {repo.Custom("x", map[string]any{"\xff": 1}), repo.ErrInvalidEntry},
+		"invalid tool":          {repo.ActiveTools("a", "\xff"), repo.ErrInvalidEntry},
 	} {
 		got, err := s.Append(t.Context(), userMessage("fine"), repo.Compaction("sum", "", 1, nil), c.entry)
 		if !errors.Is(err, c.want) || got != nil {
@@ -215,6 +235,48 @@ func TestAppendFails(t *testing.T) {
 		t.Errorf("info changed (-before +after):\n%s", diff)
 	}
 	appendTo(t, s, userMessage("three"))
+}
+
+// What pi throws at is refused, and the error says which entry it is and why.
+func TestAppendRefuses(t *testing.T) {
+	a := open(t, nil)
+	s := create(t, a, nil)
+	for text, want := range map[string]string{
+		`{"type":""}`:        "no type",
+		`{"type":"message"}`: "message is missing",
+		`{"type":"message","role":"user","content":"x"}`:                              "message is missing: role and content stand within it",
+		`{"type":"message","message":null}`:                                           "message is no object",
+		`{"type":"message","message":"text"}`:                                         "message is no object",
+		`{"type":"message","message":{"content":"x"}}`:                                "message.role is missing",
+		`{"type":"message","message":{"role":1}}`:                                     "message.role is no string",
+		`{"type":"message","message":{"role":"user","content":7}}`:                    "message.content is no array",
+		`{"type":"message","message":{"role":"user","content":[{},null]}}`:            "message.content[1] is no object",
+		`{"type":"message","message":{"role":"system","sections":[]}}`:                "message.sections is no object",
+		`{"type":"message","message":{"role":"system","toolsAdded":[null]}}`:          "message.toolsAdded[0] is no object",
+		`{"type":"message","message":{"role":"system","toolsRemoved":1}}`:             "message.toolsRemoved is no array",
+		`{"type":"custom_message","customType":"x","content":1}`:                      "content is no array",
+		`{"type":"session_info","name":1}`:                                            "name is no string",
+		`{"type":"usage","kind":"x"}`:                                                 "usage is missing",
+		`{"type":"label","label":"x"}`:                                                "targetId is missing",
+		`{"type":"label","targetId":"x","label":1}`:                                   "label is no string",
+		`{"type":"context_edit","targetId":"x"}`:                                      "replacement is missing",
+		`{"type":"context_edit","targetId":"x","replacement":{}}`:                     "replacement.content is missing",
+		`{"type":"context_edit","replacement":null}`:                                  "targetId is missing",
+		`{"type":"compaction","summary":"s","systemMessage":{"role":1}}`:              "systemMessage.role is no string",
+		"{\"type\":\"message\",\"message\":{\"role\":\"user\",\"content\":\"\xff\"}}": "invalid UTF-8 at byte 54",
+	} {
+		_, err := s.Append(t.Context(), userMessage("fine"), repo.Raw(raw(text)))
+		fault, ok := errors.AsType[*repo.EntryError](err)
+		if !ok || fault.Index != 1 || !errors.Is(err, repo.ErrInvalidEntry) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for _, text := range []string{
+		`{"type":"message","message":{"role":"user"}}`, `{"type":"message","message":{"role":"new","content":7}}`,
+		`{"type":"session_info"}`, `{"type":"session_info","name":null}`, `{"type":"custom"}`, `{"type":"compaction","systemMessage":null}`,
+	} {
+		appendTo(t, s, repo.Raw(raw(text)))
+	}
 }
 
 // Handles on one session make siblings, unless they insist on the leaf.

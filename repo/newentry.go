@@ -15,7 +15,9 @@ import (
 //
 // Values such as messages are any JSON value: [json.RawMessage], [jsonl.Members],
 // [jsonl.Value], or whatever encoding/json can marshal. They are written as
-// JSON.stringify writes them. A nil is null; [jsonl.Undefined] leaves its member out. In
+// JSON.stringify writes them. Text that is not UTF-8 is refused, and so is an entry on
+// which pi throws: a message that is no object with a role, content that is neither text
+// nor a list of blocks, a name that is no string. A nil is null; [jsonl.Undefined] leaves its member out. In
 // options a nil leaves the member out.
 type NewEntry struct {
 	kind   kind
@@ -25,6 +27,7 @@ type NewEntry struct {
 	after  jsonl.Members // own members that stand behind timestamp
 	target string        // entry id: what a label or an edit is about, where a branch goes
 	value  any           // replacement of a context edit, JSON of a raw entry
+	err    error         // why it cannot be written
 }
 
 // kind is what has to be known of the session before an entry can be written.
@@ -142,8 +145,12 @@ func ClearLabel(target string) NewEntry {
 var lineBreaks = regexp.MustCompile(`[\r\n]+`)
 
 // SessionName names the session; an empty name takes the name away. Line breaks become
-// spaces, and white space around the name is left out.
+// spaces, and white space around the name is left out. The append fails with
+// [ErrInvalidEntry] where the name is not UTF-8.
 func SessionName(name string) NewEntry {
+	if err := checkText(name); err != nil {
+		return NewEntry{err: fmt.Errorf("name: %w", err)} // at the byte of the name as it is
+	}
 	name = jsonl.TrimSpace(lineBreaks.ReplaceAllString(name, " "))
 	return NewEntry{typ: "session_info", after: jsonl.Members{{Key: "name", Value: name}}}
 }
@@ -171,19 +178,34 @@ func ContextEdit(target string, replacement any) NewEntry {
 }
 
 // Raw is an entry of any type, also one that pidb does not know: an object with a type.
-// Its id, parent and time are made new, as in all that is appended; nothing else is
-// checked. The append fails with [ErrInvalidEntry] where the value is no object, has no
-// string as type, or is a session header.
+// Its id, parent and time are made new, as in all that is appended. The append fails with
+// [ErrInvalidEntry] where the value is no object, has no type, or is a session header.
 func Raw(entry any) NewEntry { return NewEntry{kind: kindRaw, value: entry} }
 
 // plain returns a value that jsonl.Append takes.
 func plain(v any) (any, error) {
 	switch v := v.(type) {
-	case nil, bool, string, float64, float32, int, int32, int64, uint64, jsonl.Value, json.RawMessage, []string:
+	case nil, bool, float64, float32, int, int32, int64, uint64:
+		return v, nil
+	case string:
+		return v, checkText(v)
+	case json.RawMessage:
+		return v, checkText(string(v))
+	case jsonl.Value:
+		return v, checkText(string(v.Raw()))
+	case []string:
+		for i := range v {
+			if err := checkText(v[i]); err != nil {
+				return nil, fmt.Errorf("element %d: %w", i, err)
+			}
+		}
 		return v, nil
 	case jsonl.Members:
 		list := make(jsonl.Members, len(v))
 		for i, m := range v {
+			if err := checkText(m.Key); err != nil {
+				return nil, fmt.Errorf("member %q: %w", m.Key, err)
+			}
 			value, err := plain(m.Value)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", m.Key, err)
@@ -194,6 +216,9 @@ func plain(v any) (any, error) {
 	case map[string]any:
 		list := make(map[string]any, len(v))
 		for key, value := range v {
+			if err := checkText(key); err != nil {
+				return nil, fmt.Errorf("member %q: %w", key, err)
+			}
 			value, err := plain(value)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", key, err)
@@ -259,7 +284,7 @@ func rawMembers(value any) (typ string, own []byte, err error) {
 	}
 	typ, ok = root.Get("type").Text()
 	switch {
-	case !ok:
+	case !ok || typ == "":
 		return "", nil, errors.New("no type")
 	case typ == "session":
 		return "", nil, errors.New("a session header is no entry")

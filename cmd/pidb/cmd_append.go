@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -34,7 +35,7 @@ written to.`,
 		ValidArgsFunction: a.completeSession,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			entries, err := readEntries(ctx, a.stdin)
+			entries, lines, err := readEntries(ctx, a.stdin)
 			if err != nil {
 				return err
 			}
@@ -47,6 +48,9 @@ written to.`,
 				ids, err = l.appendIfLeaf(ctx, ifLeaf, entries)
 			} else {
 				ids, err = l.append(ctx, entries...)
+			}
+			if fault, ok := errors.AsType[*repo.EntryError](err); ok {
+				return onLine(lines[fault.Index], fault.Err)
 			}
 			if err != nil {
 				return err
@@ -78,35 +82,45 @@ func (l *live) appendIfLeaf(ctx context.Context, spec string, entries []repo.New
 	return ids, l.explain(err)
 }
 
-// readEntries reads an entry or a message from each line that is not blank.
-func readEntries(ctx context.Context, r io.Reader) ([]repo.NewEntry, error) {
+// onLine says on which line of standard input something is wrong.
+func onLine(number int, err error) error {
+	return fmt.Errorf("standard input, line %d: %w", number, err)
+}
+
+// readEntries reads an entry or a message from each line that is not blank, and returns
+// the numbers of these lines.
+func readEntries(ctx context.Context, r io.Reader) (entries []repo.NewEntry, lines []int, err error) {
 	text, err := io.ReadAll(interruptible{ctx, r})
 	if err != nil {
-		return nil, fmt.Errorf("read standard input: %w", err)
+		return nil, nil, fmt.Errorf("read standard input: %w", err)
 	}
-	var entries []repo.NewEntry
 	number := 0
-	for line := range bytes.Lines(text) {
+	for line := range bytes.Lines(bytes.TrimPrefix(text, []byte("\ufeff"))) {
 		number++
 		if jsonl.IsBlank(line) {
 			continue
 		}
 		var doc jsonl.Doc
 		if err := doc.Parse(line); err != nil {
-			return nil, fmt.Errorf("standard input, line %d: %w", number, err)
+			return nil, nil, onLine(number, err)
 		}
 		value := doc.Root()
+		typ, role := value.Get("type"), value.Get("role")
 		switch {
-		case value.Get("type").Exists():
-			entries = append(entries, repo.Raw(value))
-		case value.Get("role").Exists():
-			entries = append(entries, repo.Message(value))
+		case typ.IsString("message") && role.Exists() && !value.Get("message").Exists():
+			return nil, nil, withHint(onLine(number, errors.New("a message entry without message")),
+				`{"type":"message","message":{"role":…}} is an entry; the message alone, without a type, will do`)
+		case typ.Exists():
+			entries = append(entries, repo.Raw(json.RawMessage(line)))
+		case role.Exists():
+			entries = append(entries, repo.Message(json.RawMessage(line)))
 		default:
-			return nil, fmt.Errorf("standard input, line %d: neither an entry, which has a type, nor a message, which has a role", number)
+			return nil, nil, onLine(number, errors.New("neither an entry, which has a type, nor a message, which has a role"))
 		}
+		lines = append(lines, number)
 	}
 	if len(entries) == 0 {
-		return nil, withHint(errors.New("nothing to append"), "append reads JSON lines from standard input")
+		return nil, nil, withHint(errors.New("nothing to append"), "append reads JSON lines from standard input")
 	}
-	return entries, nil
+	return entries, lines, nil
 }

@@ -23,6 +23,9 @@ its parent session is the file of the old one, or the old one's id.`,
 		Args:              arguments(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeSession,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := filled(cmd, "id", "leaf"); err != nil {
+				return err
+			}
 			ctx := cmd.Context()
 			l, err := a.openLive(ctx, args[0])
 			if err != nil {

@@ -22,6 +22,9 @@ pi writes; its parent session is the file of the old one, or the old one's id.`,
 		Args:              arguments(cobra.ExactArgs(1)),
 		ValidArgsFunction: a.completeSession,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := filled(cmd, "cwd", "id", "up-to", "before"); err != nil {
+				return err
+			}
 			ctx := cmd.Context()
 			if upTo != "" && before != "" {
 				return usagef("--up-to and --before do not go together")

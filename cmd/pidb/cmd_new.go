@@ -22,6 +22,9 @@ it, pidb export makes a file of it that pi opens.`,
 		Args:              arguments(cobra.NoArgs),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := filled(cmd, "cwd", "id", "parent"); err != nil {
+				return err
+			}
 			ctx := cmd.Context()
 			if !cmd.Flags().Changed("cwd") {
 				var err error

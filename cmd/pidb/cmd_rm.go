@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -43,6 +44,9 @@ its '#KEY', goes alone. On a terminal each one is asked for; elsewhere --yes is 
 					s, err := findSession(ctx, rx, spec)
 					if err != nil {
 						return err
+					}
+					if slices.ContainsFunc(sessions, func(other query.Session) bool { return other.Key == s.Key }) {
+						continue
 					}
 					sessions = append(sessions, s)
 				}

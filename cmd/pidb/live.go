@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/spf13/cobra"
+
 	"pidb/query"
 	"pidb/repo"
 )
@@ -90,3 +92,13 @@ func (a *app) emitSession(ctx context.Context, s *repo.Session) error {
 }
 
 const madeShape = `{"session":KEY,"id":,"cwd":,"parentSession":,"entries":}`
+
+// filled makes a flag that was given an empty value an error of usage.
+func filled(cmd *cobra.Command, names ...string) error {
+	for _, name := range names {
+		if flag := cmd.Flag(name); flag.Changed && flag.Value.String() == "" {
+			return usagef("--%s needs %s; it is empty", name, valueText(flag.Usage))
+		}
+	}
+	return nil
+}
