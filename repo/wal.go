@@ -12,7 +12,7 @@ import (
 const (
 	// checkpointPages is about how many pages are written before the write-ahead log is
 	// emptied into the archive, by the side of the writes.
-	checkpointPages = 2000
+	checkpointPages = 4000
 	// checkpointAtMost is how long the log grows, in pages, before a commit empties it
 	// itself: a writer that never rests is faster than what runs by its side.
 	checkpointAtMost = "16000"
