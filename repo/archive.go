@@ -54,18 +54,18 @@ type Archive struct {
 
 	indexing sync.Mutex // held by the one feeder of the index in this process
 	prepared statements
-	log      checkpointer
 	live     *loader // of the one write transaction; nil: not made yet
 }
 
 // busyTimeout is how long a write waits for another process, in milliseconds.
 const busyTimeout = "60000"
 
-// Size of a page of a new archive and of its index, in bytes.
-const (
-	pageSize  = "8192"
-	pageBytes = 8192
-)
+// checkpointPages is how far the write-ahead log grows before a commit empties it. An
+// append writes a dozen pages, and of a hundred appends at most one should wait for that.
+const checkpointPages = "4000"
+
+// pageSize of a new archive and of its index, in bytes.
+const pageSize = "8192"
 
 // Open opens the archive at path, and makes it where there is none, in a folder that is
 // made too: the file with mode 0600, the folder with 0700. Errors wrap [ErrNewer],
@@ -99,7 +99,7 @@ func (a *Archive) open(ctx context.Context, opts *OpenOptions) error {
 	}
 	var err error
 	if a.write, err = openDB(a.path, "", 1, url.Values{
-		"_pragma": {"page_size=" + pageSize, "cache_size=-32768", "temp_store=MEMORY", "journal_size_limit=67108864", "wal_autocheckpoint=" + checkpointAtMost},
+		"_pragma": {"page_size=" + pageSize, "cache_size=-32768", "temp_store=MEMORY", "journal_size_limit=67108864", "wal_autocheckpoint=" + checkpointPages},
 		"_txlock": {"immediate"}, "_synchronous": {synchronous},
 	}); err != nil {
 		return err
@@ -153,7 +153,6 @@ func (a *Archive) Close() error {
 			errs = append(errs, db.Close())
 		}
 	}
-	errs = append(errs, a.log.close())
 	if a.scrap != "" {
 		errs = append(errs, os.RemoveAll(a.scrap))
 	}
@@ -204,7 +203,6 @@ type Tx struct {
 	now     time.Time // of everything that this transaction writes
 	change  int64     // archive.change after it
 	changed bool
-	pages   int64 // of chunks that were written
 }
 
 // Update calls f in a transaction that is committed when f returns nil and undone when
@@ -230,11 +228,7 @@ func (a *Archive) Update(ctx context.Context, f func(tx *Tx) error) error {
 			return mapError(err)
 		}
 	}
-	if err := sqlTx.Commit(); err != nil {
-		return mapError(err)
-	}
-	a.log.wrote(a, commitPages+tx.pages)
-	return nil
+	return mapError(sqlTx.Commit())
 }
 
 // touch returns the value for session.change of a session whose lines change in this

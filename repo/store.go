@@ -336,7 +336,6 @@ func (p *part) modified(tx *Tx) int64 {
 
 // putChunk stores a chunk, or finds the same bytes stored already, and adds it to the session.
 func (tx *Tx) putChunk(ctx context.Context, session query.Key, c *chunk) error {
-	tx.pages += int64(len(c.data)) / pageBytes
 	_, err := tx.exec(ctx, `INSERT INTO chunk (hash, size, codec, data) VALUES (?, ?, ?, ?) ON CONFLICT (hash) DO NOTHING`,
 		c.hash[:], c.size, c.codec, c.data)
 	if err != nil {
