@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/google/uuid"
 
 	"pidb/migrations"
 )
@@ -29,8 +32,8 @@ func (a *Archive) openIndex(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	if ctx.Err() != nil || errors.Is(mapError(err), ErrBusy) || errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("open search index: %w", err)
+	if cause := mapError(err); ctx.Err() != nil || errors.Is(cause, ErrBusy) || errors.Is(cause, fs.ErrPermission) || errors.Is(cause, ErrReadOnly) {
+		return fmt.Errorf("open search index %s: %w", a.IndexPath(), cause)
 	}
 	if err := a.removeIndex(); err != nil {
 		return err
@@ -41,11 +44,17 @@ func (a *Archive) openIndex(ctx context.Context) error {
 	return nil
 }
 
-// removeIndex deletes the files of the index.
+// removeIndex deletes the files of the index. What is no database is moved aside: it may
+// be somebody's.
 func (a *Archive) removeIndex() error {
 	if a.index != nil {
 		a.index.Close()
 		a.index = nil
+	}
+	if !isDatabase(a.IndexPath()) {
+		if err := os.Rename(a.IndexPath(), a.IndexPath()+".aside-"+uuid.NewString()); err != nil {
+			return fmt.Errorf("move aside what is in the place of the search index: %w", err)
+		}
 	}
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		if err := os.Remove(a.IndexPath() + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -53,6 +62,19 @@ func (a *Archive) removeIndex() error {
 		}
 	}
 	return nil
+}
+
+// isDatabase reports whether a file is empty, not there, or begins as a database of SQLite.
+func isDatabase(path string) bool {
+	const magic = "SQLite format 3\x00"
+	file, err := os.Open(path)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	defer file.Close()
+	start := make([]byte, len(magic))
+	n, _ := io.ReadFull(file, start)
+	return n == 0 || string(start[:n]) == magic
 }
 
 var errIndexVersion = errors.New("index of another version")
