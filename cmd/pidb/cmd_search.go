@@ -16,25 +16,34 @@ import (
 func (a *app) searchCommand() *cobra.Command {
 	var opts query.SearchOptions
 	var cwd, since, until, order, session string
-	var regex, substring bool
+	var regex, substring, flat bool
 	limit := limitValue(query.DefaultSearchLimit)
 	cmd := &cobra.Command{
 		Use:   "search QUERY…",
 		Short: "find text in all sessions",
 		Long: `Find text in all sessions: what users, models and tools said, names and arguments of
-tools, summaries and session names.
+tools, summaries, labels and session names.
 
-Words have to be all in one entry, in any case and place; "a phrase" has to be there as it
-stands; -word must not be there (put such a query after --); a OR b asks for either; word*
-for words that begin so. re:PATTERN and --regex look for a regular expression in the syntax
-of RE2, --substring for the query as it is. No other query is wrong: foo-bar, a::b and it's
-mean what they say.
+Words have to be all in one entry, in any case and place, accents or not; a word is found
+as a part of an identifier too. "a phrase" has to be there as it stands, -word must not be
+there (put such a query after --), a OR b asks for either, word* for words that begin so.
+Fields narrow the search:
 
-The best hits come first. An entry that several sessions share, forks for example, is one
-hit. Roles are user, assistant, tool, bash, system, custom, summary, label and name, or
-one as it stands in a message, which is what "role" is in JSON.`,
+  role:user  tool:bash  cwd:~/work  cwd:project  model:opus  name:"release plan"
+  session:ID  before:2026-03-01  after:7d  type:compaction  is:error  -tool:read
+
+re:PATTERN and --regex look for a regular expression in the syntax of RE2, in which ^ and $
+are the borders of lines; --substring looks for the query as it is, byte by byte. No other
+query is wrong: foo-bar, a::b and it's mean what they say.
+
+The best sessions come first, each with its best lines; what people and models said counts
+more than what tools gave, first messages and names more still. --flat and --json list hits
+one by one. An entry that several sessions share, forks for example, is one hit. Roles are
+user, assistant, tool, bash, system, custom, summary, label and name, or one as it stands
+in a message, which is what "role" is in JSON.`,
 		Example: `  pidb search "retry backoff"
-  pidb search '"connection reset"' --role tool --since 30d
+  pidb search '"connection reset"' tool:bash after:30d
+  pidb search parseSessionEntry -- -role:tool
   pidb search --regex 'E0[0-9]{3}' --cwd ~/work
   pidb search --json --limit 100 -- timeout -flaky`,
 		Args:              arguments(cobra.MinimumNArgs(1)),
@@ -52,6 +61,10 @@ one as it stands in a message, which is what "role" is in JSON.`,
 				return err
 			}
 			opts.Limit, opts.All = int(limit), limit == 0
+			opts.Now, opts.Zone = a.now, time.Local
+			if !flat && !a.json {
+				opts.PerSession = linesPerSession
+			}
 			switch opts.Sort = query.SearchSort(order); opts.Sort {
 			case query.SortRelevance, query.SortRecent:
 			default:
@@ -90,19 +103,17 @@ one as it stands in a message, which is what "role" is in JSON.`,
 				if result.Behind > 0 {
 					a.say("words may be missed in %s that the index lacks yet", count(result.Behind, "session", "sessions"))
 				}
+				for _, unknown := range result.Unknown {
+					a.noteUnknownWord(&unknown)
+				}
+				if result.Scanned && len(result.Hits) > 0 {
+					a.note("all text was read: a pattern with three letters in a row that each match has is faster")
+				}
 				if len(result.Hits) == 0 {
 					return a.noteNothingFound(ctx, rx, text, &opts)
 				}
-				for i := range result.Hits {
-					hit := &result.Hits[i]
-					if a.json {
-						err = a.emit(newHitJSON(hit))
-					} else {
-						err = a.printHit(cmd, rx, hit)
-					}
-					if err != nil {
-						return err
-					}
+				if err := a.printHits(cmd, rx, result, opts.PerSession > 0); err != nil {
+					return err
 				}
 				if result.More {
 					a.note("there is more: --limit 0 shows all")
@@ -119,8 +130,9 @@ one as it stands in a message, which is what "role" is in JSON.`,
 	flags.StringVar(&since, "since", "", "entries of `TIME` or later")
 	flags.StringVar(&until, "until", "", "entries before `TIME`")
 	flags.StringVar(&session, "session", "", "only `SESSION`, an old version too")
-	flags.Var(&limit, "limit", "at most `N` hits; 0 for all")
+	flags.Var(&limit, "limit", "at most `N` sessions, with --flat or --json hits; 0 for all")
 	flags.StringVar(&order, "sort", "relevance", "`ORDER`: relevance or recent")
+	flags.BoolVar(&flat, "flat", false, "list hits one by one, not by session")
 	flags.BoolVar(&regex, "regex", false, "the query is a regular expression")
 	flags.BoolVar(&substring, "substring", false, "the query is a piece of text, word or not")
 	flags.BoolVar(&opts.Thinking, "thinking", false, "look at what models thought too")
@@ -206,32 +218,94 @@ func newHitJSON(h *query.Hit) hitJSON {
 	}
 }
 
-// printHit prints a hit: its session, what was found, and how to open it.
-func (a *app) printHit(cmd *cobra.Command, rx *query.Rx, h *query.Hit) error {
-	s := &h.Session
+// linesPerSession is how many hits of a session are shown together.
+const linesPerSession = 3
+
+// noteUnknownWord says that no entry has a word, and which words are like it.
+func (a *app) noteUnknownWord(u *query.Unknown) {
+	if len(u.Nearest) == 0 {
+		a.note("%q is in no session", u.Word)
+		return
+	}
+	a.note("%q is in no session; there is %s", u.Word, strings.Join(u.Nearest, ", "))
+}
+
+// printHits prints hits one by one, or the hits of each session together, the session
+// with the best one first.
+func (a *app) printHits(cmd *cobra.Command, rx *query.Rx, result *query.SearchResult, grouped bool) error {
+	var order []query.Key
+	groups := map[query.Key][]*query.Hit{}
+	for i := range result.Hits {
+		hit := &result.Hits[i]
+		key := hit.Session.Key
+		switch {
+		case a.json:
+			if err := a.emit(newHitJSON(hit)); err != nil {
+				return err
+			}
+			continue
+		case !grouped:
+			if err := a.printGroup(cmd, rx, []*query.Hit{hit}, 1); err != nil {
+				return err
+			}
+			continue
+		case groups[key] == nil:
+			order = append(order, key)
+		}
+		groups[key] = append(groups[key], hit)
+	}
+	for _, key := range order {
+		if err := a.printGroup(cmd, rx, groups[key], result.Counts[key]); err != nil {
+			return err
+		}
+	}
+	return a.out.err
+}
+
+// printGroup prints hits of one session, which has so many: what the session is, what
+// was found, and how to open it.
+func (a *app) printGroup(cmd *cobra.Command, rx *query.Rx, hits []*query.Hit, found int) error {
+	s := &hits[0].Session
 	name, err := sessionName(cmd.Context(), rx, s)
 	if err != nil {
 		return err
 	}
-	when := h.Timestamp
+	when, copies := time.Time{}, 0
+	for _, h := range hits {
+		copies = max(copies, h.Copies)
+		if h.Timestamp.After(when) {
+			when = h.Timestamp
+		}
+	}
 	if when.IsZero() {
 		when = s.Modified
 	}
 	about := []string{a.displayPath(s.CWD), a.sinceWhen(when)}
+	if found > len(hits) {
+		about = append(about, count(found, "hit", "hits"))
+	}
 	if s.State == query.Missing {
 		about = append(about, "file gone")
 	}
-	if h.Copies > 0 {
-		about = append(about, "also in "+count(int64(h.Copies), "other session", "other sessions"))
+	if copies > 0 {
+		about = append(about, "also in "+count(int64(copies), "other session", "other sessions"))
 	}
 	tail := " · " + strings.Join(about, " · ")
 	a.out.printf("%s%s\n", a.paint(styleTitle, a.titleIn(s, max(a.term.columns()-runewidth.StringWidth(tail), 24))), a.paint(styleDim, tail))
-	who := roleWord(h.Type, h.Role)
-	if h.Tool != "" {
-		who = "tool " + h.Tool
+	for _, h := range hits {
+		who := roleWord(h.Type, h.Role)
+		if h.Tool != "" {
+			who = "tool " + h.Tool
+		}
+		a.out.printf("  %s %s\n", a.paint(styleOf(h.Role), flat(who)+":"), a.highlight(h.Snippet))
 	}
-	a.out.printf("  %s %s\n", a.paint(styleOf(h.Role), flat(who)+":"), a.highlight(h.Snippet))
-	a.out.printf("  %s\n\n", a.paint(styleDim, "pidb show "+name+" --entry "+nameOf(h.EntryID, h.Line)))
+	// A name or a label is no place to read on from.
+	place := hits[max(slices.IndexFunc(hits, func(h *query.Hit) bool { return h.Role != "" }), 0)]
+	open := "pidb show " + name + " --entry " + nameOf(place.EntryID, place.Line)
+	if s.Path != "" && s.State == query.Live {
+		open += "   pi --session " + shellQuote(s.Path)
+	}
+	a.out.printf("  %s\n\n", a.paint(styleDim, open))
 	return a.out.err
 }
 
