@@ -54,7 +54,8 @@ type Archive struct {
 
 	indexing sync.Mutex // held by the one feeder of the index in this process
 	prepared statements
-	live     *loader // of the one write transaction; nil: not made yet
+	live     *loader        // of the one write transaction; nil: not made yet
+	behind   sync.WaitGroup // of calls that returned because their context ended
 }
 
 // busyTimeout is how long a write waits for another process, in milliseconds.
@@ -147,6 +148,7 @@ func OpenTemporary(ctx context.Context, opts *OpenOptions) (*Archive, error) {
 
 // Close ends all use of the archive. Transactions under way are waited for.
 func (a *Archive) Close() error {
+	a.behind.Wait()
 	var errs []error
 	for _, db := range []*sqlx.DB{a.read, a.index, a.write} {
 		if db != nil {
@@ -268,10 +270,15 @@ func openDB(path, attach string, n int, params url.Values) (*sqlx.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := sqlx.NewDb(sql.OpenDB(connector{base, attach}), "sqlite")
+	return openConnector(connector{base, attach}, n), nil
+}
+
+// openConnector returns a pool of at most n connections.
+func openConnector(c driver.Connector, n int) *sqlx.DB {
+	db := sqlx.NewDb(sql.OpenDB(c), "sqlite")
 	db.SetMaxOpenConns(n)
 	db.SetMaxIdleConns(n)
-	return db, nil
+	return db
 }
 
 // fileURI names a database file to SQLite, whatever characters its path has.

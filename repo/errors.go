@@ -42,6 +42,8 @@ var (
 	ErrInvalidID = errors.New("invalid session id")
 	// ErrInvalidEntry is returned for an entry that pi would not write.
 	ErrInvalidEntry = errors.New("invalid entry")
+	// ErrNoLimit is returned for a prune that neither an age nor a number limits.
+	ErrNoLimit = errors.New("neither an age nor a number of versions is given")
 	// ErrTooLarge is returned for a file or a line beyond what an archive can hold.
 	ErrTooLarge = errors.New("too large")
 )

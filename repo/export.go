@@ -59,18 +59,7 @@ func tryWrite(path string, write func(io.Writer) error) error {
 	if err := file.Close(); err != nil {
 		return err
 	}
-	// A link fails where the name is taken, a rename would replace it.
-	err = os.Link(file.Name(), path)
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		if _, statErr := os.Lstat(path); !errors.Is(statErr, fs.ErrNotExist) {
-			return fmt.Errorf("%s: %w", path, ErrExists)
-		}
-		return os.Rename(file.Name(), path)
-	}
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s: %w", path, ErrExists)
-	}
-	return err
+	return place(file.Name(), path, false)
 }
 
 // ExportResult is what an export of the whole archive did.

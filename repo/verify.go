@@ -2,9 +2,7 @@ package repo
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -82,23 +80,10 @@ func (rx *reading) verify(ctx context.Context, key query.Key, result *VerifyResu
 	if source.Path != nil && s.State != query.Superseded {
 		compare, compared = compareSource(*source.Path)
 	}
-	sum := sha256.New()
-	n, err := rx.Write(ctx, key, 0, io.MultiWriter(sum, compare))
+	n, err := rx.prove(ctx, s, compare)
 	beside := compared()
 	if ctx.Err() != nil {
 		return ctx.Err()
-	}
-	want, hashErr := unmarshalHash(s.SHA256)
-	switch {
-	case err != nil:
-	case n != s.Bytes:
-		err = fmt.Errorf("%w: %d bytes of %d", ErrDamaged, n, s.Bytes)
-	case hashErr != nil:
-		err = fmt.Errorf("%w: hash state: %w", ErrDamaged, hashErr)
-	case !bytes.Equal(sum.Sum(nil), want.Sum(nil)):
-		err = fmt.Errorf("%w: the bytes do not match the hash of the file", ErrDamaged)
-	default:
-		err = rx.verifyRows(ctx, s)
 	}
 	if err != nil {
 		if !errors.Is(err, ErrDamaged) {
