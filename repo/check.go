@@ -233,14 +233,7 @@ func (a *Archive) rebuild(ctx context.Context, key query.Key) error {
 				return err
 			}
 		}
-		if !moved.Moved {
-			return nil
-		}
-		_, err := tx.exec(ctx, `
-			UPDATE session SET leaf_moved = 1, leaf = (SELECT ref FROM entry WHERE ref >= ? AND ref < ? AND kind = 'entry'
-				AND CASE WHEN ? THEN line = ? AND part = ? ELSE ref = ? END)
-			WHERE key = ?`, query.MakeRef(key, 0), query.MakeRef(key+1, 0), moved.Line != nil, moved.Line, moved.Part, moved.Leaf, key)
-		return err
+		return tx.putLeaf(ctx, key, moved)
 	})
 }
 
@@ -250,4 +243,16 @@ type movedLeaf struct {
 	Leaf  *query.Ref `db:"leaf"` // where its row is lost
 	Line  *int64     `db:"line"`
 	Part  *int64     `db:"part"`
+}
+
+// putLeaf gives a session the leaf that a branch has set, if one has.
+func (tx *Tx) putLeaf(ctx context.Context, key query.Key, moved movedLeaf) error {
+	if !moved.Moved {
+		return nil
+	}
+	_, err := tx.exec(ctx, `
+		UPDATE session SET leaf_moved = 1, leaf = (SELECT ref FROM entry WHERE ref >= ? AND ref < ? AND kind = 'entry'
+			AND CASE WHEN ? THEN line = ? AND part = ? ELSE ref = ? END)
+		WHERE key = ?`, query.MakeRef(key, 0), query.MakeRef(key+1, 0), moved.Line != nil, moved.Line, moved.Part, moved.Leaf, key)
+	return err
 }
