@@ -57,18 +57,30 @@ var decoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 // decode returns the bytes of a chunk, in dst where they fit, and proves them against
 // their hash.
 func (row *chunkRow) decode(dst []byte) ([]byte, error) {
-	data := row.Data
-	if row.Codec == CodecZstd {
+	data, err := DecodeChunk(row.Codec, row.Data, row.Hash, dst)
+	if err == nil && int64(len(data)) != row.Size {
+		err = fmt.Errorf("%w: it has another size", ErrDamaged)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("chunk %d: %w", row.Key, err)
+	}
+	return data, nil
+}
+
+// DecodeChunk returns the bytes of a chunk that is stored as data, in dst where they fit.
+// An error wraps [ErrDamaged] where they do not match the hash.
+func DecodeChunk(codec int, data, hash, dst []byte) ([]byte, error) {
+	if codec == CodecZstd {
 		decoder, err := decoder()
 		if err != nil {
 			return nil, fmt.Errorf("make decoder: %w", err)
 		}
-		if data, err = decoder.DecodeAll(row.Data, dst[:0]); err != nil {
-			return nil, fmt.Errorf("%w: chunk %d: %w", ErrDamaged, row.Key, err)
+		if data, err = decoder.DecodeAll(data, dst[:0]); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 		}
 	}
-	if hash := ChunkHash(data); int64(len(data)) != row.Size || !bytes.Equal(hash[:], row.Hash) {
-		return nil, fmt.Errorf("%w: chunk %d does not match its hash", ErrDamaged, row.Key)
+	if got := ChunkHash(data); !bytes.Equal(got[:], hash) {
+		return nil, fmt.Errorf("%w: the bytes do not match the hash", ErrDamaged)
 	}
 	return data, nil
 }
