@@ -48,15 +48,19 @@ func (tx *Tx) Delete(ctx context.Context, session query.Key) (bool, error) {
 	if s.Source == nil {
 		return true, nil
 	}
-	// A source without a session is kept only for what it remembers.
-	_, err = tx.exec(ctx, `
+	return true, tx.endSource(ctx, *s.Source)
+}
+
+// endSource marks a source that has no session any more: it is kept only for what it remembers.
+func (tx *Tx) endSource(ctx context.Context, source int64) error {
+	_, err := tx.exec(ctx, `
 		UPDATE source SET state = 'deleted', problem = NULL, detail = ''
-		WHERE key = ? AND NOT EXISTS (SELECT 1 FROM session WHERE source = ?)`, *s.Source, *s.Source)
+		WHERE key = ? AND NOT EXISTS (SELECT 1 FROM session WHERE source = ?)`, source, source)
 	if err != nil {
-		return false, err
+		return err
 	}
 	// A file that was set aside for this one is in use again.
-	return true, tx.reconcile(ctx)
+	return tx.reconcile(ctx)
 }
 
 // bury deletes the rows of one session and leaves a tombstone.

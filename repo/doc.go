@@ -45,8 +45,15 @@
 // derived: [Archive.UpdateIndex] feeds it what it lacks, and makes it anew when it is
 // gone, damaged or of another version.
 //
+// # Keeping
+//
+// [Archive.Backup] writes a proved copy while others write, [Archive.Merge] brings another
+// archive in, [Salvage] brings what is whole out of a damaged one, [Archive.Prune] takes
+// old versions out and [Archive.Vacuum] gives their room back. docs/keeping.md says what is
+// promised of each and what is not.
+//
 // # Privacy
 //
 // A new archive, its index and their side files have mode 0600, a folder that is made
-// for them 0700. There is no network.
+// for them 0700; [Archive.Exposed] says where that is no longer so. There is no network.
 package repo

@@ -124,3 +124,17 @@ const (
 	reply1 = `{"type":"message","id":"a2","parentId":"a1","timestamp":"2026-01-01T00:00:02.000Z","message":{"role":"assistant","content":[{"type":"text","text":"an answer"}],"provider":"p","model":"m","usage":{"input":10,"output":5,"cacheRead":2,"cacheWrite":1,"totalTokens":18,"cost":{"input":0.1,"output":0.2,"cacheRead":0,"cacheWrite":0,"total":0.3}},"timestamp":1767225602000}}` + "\n"
 	user2  = `{"type":"message","id":"a3","parentId":"a2","timestamp":"2026-01-01T00:00:03.000Z","message":{"role":"user","content":"second question","timestamp":1767225603000}}` + "\n"
 )
+
+func removeFile(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func chmod(t *testing.T, path string, mode uint32) {
+	t.Helper()
+	if err := os.Chmod(path, os.FileMode(mode)); err != nil {
+		t.Fatal(err)
+	}
+}
