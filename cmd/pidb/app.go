@@ -224,6 +224,7 @@ PI_CODING_AGENT_DIR, else ~/.pi/agent/sessions.
 	root.AddCommand(
 		a.searchCommand(), a.lsCommand(), a.showCommand(), a.treeCommand(), a.contextCommand(), a.entriesCommand(), a.statsCommand(),
 		a.importCommand(), a.exportCommand(), a.restoreCommand(), a.rmCommand(), a.verifyCommand(), a.doctorCommand(),
+		a.backupCommand(), a.mergeCommand(), a.pruneCommand(), a.vacuumCommand(),
 		a.newCommand(), a.appendCommand(), a.branchCommand(), a.forkCommand(), a.extractCommand(), a.labelCommand(), a.nameCommand(),
 		completionCommand(a), versionCommand(a),
 	)
@@ -329,7 +330,7 @@ func (a *app) dbPath() (path string, named bool, err error) {
 
 // open opens the archive, which the end of the command closes.
 func (a *app) open(ctx context.Context) (*repo.Archive, error) {
-	path, _, err := a.dbPath()
+	path, named, err := a.dbPath()
 	if err != nil {
 		return nil, err
 	}
@@ -345,7 +346,23 @@ func (a *app) open(ctx context.Context) (*repo.Archive, error) {
 			a.say("close archive: %v", err)
 		}
 	})
+	a.warnExposed(archive, named)
 	return archive, nil
+}
+
+// warnExposed says when others on this machine can get at the archive. Of a folder that
+// someone named the mode is their choice, as long as nobody else can write there.
+func (a *app) warnExposed(archive *repo.Archive, named bool) {
+	exposed := archive.Exposed()
+	if folder := filepath.Dir(archive.Path()); !named && !slices.Contains(exposed, folder) && runtime.GOOS != "windows" {
+		if info, err := os.Stat(folder); err == nil && info.Mode().Perm()&0o077 != 0 {
+			exposed = append(exposed, folder)
+		}
+	}
+	if len(exposed) > 0 {
+		a.note("others on this machine can get at %s", a.displayPath(strings.Join(exposed, ", ")))
+		a.note("hint: chmod go= keeps them out")
+	}
 }
 
 // view opens the archive, takes in what changed, and calls f with what is there then.

@@ -6,6 +6,7 @@ import (
 
 func (a *app) doctorCommand() *cobra.Command {
 	var rebuild bool
+	var salvage string
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "check the archive",
@@ -13,13 +14,26 @@ func (a *app) doctorCommand() *cobra.Command {
 search index. Nothing is changed, no source is looked at; pidb verify proves the bytes.
 
 --rebuild makes anew what follows from the lines, before it checks: rows, trees, listing
-fields and the search index. It ends with 1 when something is wrong.`,
+fields and the search index. It ends with 1 when something is wrong.
+
+--salvage brings what is left of a damaged archive into a new one, NEW, and leaves the
+damaged one as it is. Every session whose bytes are all there and proved comes whole; of
+another one comes what is proved, and a line that begins with "# pidb:" stands where
+something is lost. It ends with 3 when not all sessions are whole. No other pidb may be
+running meanwhile.`,
 		Example: `  pidb doctor
-  pidb doctor --rebuild`,
+  pidb doctor --rebuild
+  pidb doctor --salvage new.db`,
 		Args:              arguments(cobra.NoArgs),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
+			if cmd.Flags().Changed("salvage") {
+				if rebuild || salvage == "" {
+					return usagef("--salvage takes a new file, and no --rebuild beside it")
+				}
+				return a.salvage(ctx, salvage)
+			}
 			archive, err := a.open(ctx)
 			if err != nil {
 				return err
@@ -64,9 +78,15 @@ fields and the search index. It ends with 1 when something is wrong.`,
 		},
 	}
 	cmd.Flags().BoolVar(&rebuild, "rebuild", false, "make derived data anew")
+	cmd.Flags().StringVar(&salvage, "salvage", "", "bring what is left of the archive into `NEW`")
 	jsonHelp(cmd, `{"path":,"sessions":,"entries":,"bytes":,"stored":,"indexed":,
  "findings":[{"area":"archive|index|session","detail":}]}
 
-bytes is the size of the session files, stored what they take in the archive.`, "one object")
+bytes is the size of the session files, stored what they take in the archive. With --salvage:
+
+{"path":,"sessions":,"intact":,"partial":,"lost":,"bytes":,"seconds":,"damaged":[{"session":KEY,
+ "id":,"path":,"saved":KEY,"lost":[{"from":,"to":,"firstLine":,"lastLine":}],"detail":}]}
+
+session is the key in the damaged archive, saved that in the new one; from and to are bytes.`, "one object")
 	return cmd
 }

@@ -19,7 +19,7 @@ const (
 	exitDone        = 0
 	exitFailed      = 1
 	exitUsage       = 2
-	exitPartly      = 3 // some files were not imported
+	exitPartly      = 3 // some files were not imported, or some sessions not saved
 	exitNotFound    = 4 // not found or ambiguous
 	exitInterrupted = 130
 )
@@ -29,7 +29,7 @@ const exitHelp = `Exit codes:
   0    done; also a list or a search without a row
   1    failed
   2    wrong usage, or a bad regular expression
-  3    partly done: some of the named files were not imported
+  3    partly done: some of the named files were not imported, or not all sessions saved
   4    a session or an entry was not found, or its name is ambiguous
   130  interrupted; what was finished is kept`
 
@@ -213,7 +213,7 @@ func hintFor(err error) string {
 	case errors.Is(err, repo.ErrReadOnly):
 		return "pidb needs to write to the archive and its folder, also to read it"
 	case errors.Is(err, repo.ErrDamaged):
-		return "pidb doctor says what is damaged; pidb verify says which sessions are whole"
+		return "pidb doctor says what is damaged, pidb verify which sessions are whole; pidb doctor --salvage NEW brings them out"
 	}
 	return ""
 }

@@ -453,3 +453,99 @@ type versionJSON struct {
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
+
+// backupJSON is what backup prints.
+type backupJSON struct {
+	Path     string  `json:"path"`
+	Sessions int     `json:"sessions"`
+	Lines    int64   `json:"lines"`
+	Bytes    int64   `json:"bytes"`
+	Size     int64   `json:"size"`
+	Seconds  float64 `json:"seconds"`
+}
+
+// mergeJSON is what merge prints.
+type mergeJSON struct {
+	Path      string            `json:"path"`
+	Sessions  int               `json:"sessions"`
+	Imported  int               `json:"imported"`
+	Updated   int               `json:"updated"`
+	Unchanged int               `json:"unchanged"`
+	Skipped   int               `json:"skipped"`
+	Entries   int64             `json:"entries"`
+	Bytes     int64             `json:"bytes"`
+	Deletions int               `json:"deletions"`
+	Seconds   float64           `json:"seconds"`
+	Failed    []mergeFailedJSON `json:"failed"`
+}
+
+type mergeFailedJSON struct {
+	Session query.Key `json:"session"`
+	ID      string    `json:"id,omitempty"`
+	Path    string    `json:"path,omitempty"`
+	Detail  string    `json:"detail"`
+}
+
+// salvageJSON is what doctor --salvage prints.
+type salvageJSON struct {
+	Path     string              `json:"path"`
+	Sessions int                 `json:"sessions"`
+	Intact   int                 `json:"intact"`
+	Partial  int                 `json:"partial"`
+	Lost     int                 `json:"lost"`
+	Bytes    int64               `json:"bytes"`
+	Seconds  float64             `json:"seconds"`
+	Damaged  []salvageDamageJSON `json:"damaged"`
+}
+
+type salvageDamageJSON struct {
+	Session query.Key  `json:"session"`
+	ID      string     `json:"id,omitempty"`
+	Path    string     `json:"path,omitempty"`
+	Saved   query.Key  `json:"saved,omitempty"`
+	Lost    []lostJSON `json:"lost"`
+	Detail  string     `json:"detail,omitempty"`
+}
+
+type lostJSON struct {
+	From      int64  `json:"from"`
+	To        *int64 `json:"to,omitempty"`
+	FirstLine int64  `json:"firstLine,omitempty"`
+	LastLine  int64  `json:"lastLine,omitempty"`
+}
+
+// pruneJSON is what prune prints.
+type pruneJSON struct {
+	DryRun   bool         `json:"dryRun"`
+	Removed  int          `json:"removed"`
+	Kept     int          `json:"kept"`
+	Bytes    int64        `json:"bytes"`
+	Freed    int64        `json:"freed"`
+	Sessions []prunedJSON `json:"sessions"`
+}
+
+type prunedJSON struct {
+	Session    query.Key `json:"session"`
+	ID         string    `json:"id"`
+	Path       string    `json:"path,omitempty"`
+	Version    int64     `json:"version"`
+	State      string    `json:"state"`
+	Modified   *string   `json:"modified,omitempty"`
+	Bytes      int64     `json:"bytes"`
+	LastCopies int       `json:"lastCopies"`
+	Removed    bool      `json:"removed"`
+}
+
+// vacuumJSON is what vacuum prints.
+type vacuumJSON struct {
+	DryRun      bool    `json:"dryRun"`
+	Before      int64   `json:"before"`
+	After       int64   `json:"after"`
+	IndexBefore int64   `json:"indexBefore"`
+	IndexAfter  int64   `json:"indexAfter"`
+	Orphans     int     `json:"orphans"`
+	Seconds     float64 `json:"seconds"`
+}
+
+// seconds returns a duration as JSON has it.
+func seconds(d time.Duration) float64 { return float64(d.Milliseconds()) / 1000 }

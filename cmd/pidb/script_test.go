@@ -56,6 +56,13 @@ func TestScripts(t *testing.T) {
 				ts.Check(err)
 				ts.Check(file.Close())
 			},
+			// halve FILE cuts a file to half its size.
+			"halve": func(ts *testscript.TestScript, _ bool, args []string) {
+				path := ts.MkAbs(args[0])
+				info, err := os.Stat(path)
+				ts.Check(err)
+				ts.Check(os.Truncate(path, info.Size()/2))
+			},
 			// harmless FILE… fails where a file has a character that could drive a terminal.
 			"harmless": func(ts *testscript.TestScript, _ bool, args []string) {
 				for _, name := range args {
