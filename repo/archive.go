@@ -100,7 +100,7 @@ func (a *Archive) open(ctx context.Context, opts *OpenOptions) error {
 	}
 	var err error
 	if a.write, err = openDB(a.path, "", 1, url.Values{
-		"_pragma": {"page_size=" + pageSize, "cache_size=-32768", "temp_store=MEMORY", "journal_size_limit=67108864", "wal_autocheckpoint=" + checkpointPages},
+		"_pragma": {"page_size=" + pageSize, "cache_size=-16384", "temp_store=MEMORY", "journal_size_limit=67108864", "wal_autocheckpoint=" + checkpointPages},
 		"_txlock": {"immediate"}, "_synchronous": {synchronous},
 	}); err != nil {
 		return err

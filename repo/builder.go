@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"pidb/jsonl"
+	"pidb/query"
 )
 
 // none stands for a row that is not there, where rows are named by their seq.
@@ -107,6 +108,8 @@ type builder struct {
 	fixes    []row // taken before, changed since
 	sum      summary
 	strings  map[string]*string // one copy of words that come again and again
+	texts    *documents         // the text of entries for the search index; nil: none is kept
+	led      bool               // texts has had the first message
 	segments []jsonl.Segment    // scratch, as decoded is
 	decoded  []byte
 }
@@ -189,6 +192,9 @@ func (b *builder) addEntry(ctx context.Context, r row, o jsonl.Object) error {
 		return err
 	}
 	b.describe(&r, o)
+	if b.texts != nil && len(b.segments) > 0 {
+		b.keepText(seq, &r, o)
+	}
 	b.summarise(&r, o)
 	b.push(r, link{
 		id: id, entry: true, parent: r.parent, loop: r.loop, top: r.top,
@@ -197,6 +203,17 @@ func (b *builder) addEntry(ctx context.Context, r row, o jsonl.Object) error {
 	b.sum.leaf = seq
 	b.last[id] = seq
 	return b.adopt(ctx, seq, id)
+}
+
+// keepText keeps the text of an entry, whose segments describe has left in b.segments.
+func (b *builder) keepText(seq int64, r *row, o jsonl.Object) {
+	doc := document{seq: seq, typ: r.typ, role: r.role, failed: query.IsError(o)}
+	if r.ms != nil {
+		doc.ms = *r.ms
+	}
+	doc.lead = !b.led && r.role != nil && *r.role == "user"
+	b.led = b.led || doc.lead
+	b.texts.add(doc, b.segments)
 }
 
 // resolve finds the parent: the nearest earlier row with that id; while there is none,

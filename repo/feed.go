@@ -15,7 +15,7 @@ import (
 )
 
 // feedMemory is how large a segment of the index grows in memory before it is written.
-const feedMemory = 48 << 20
+const feedMemory = 24 << 20
 
 // stale is a session with rows that the index lacks.
 type stale struct {
@@ -140,13 +140,18 @@ func (f *feeder) gather(ctx context.Context) (*mark, error) {
 	}
 	f.total = f.done
 	for _, s := range todo {
-		f.total += s.Bytes
+		if p := f.pending[s.Key]; p == nil || p.rows != s.Rows {
+			f.total += s.Bytes
+		}
 	}
 	for i := range todo {
 		s := &todo[i]
 		if p := f.pending[s.Key]; p != nil {
 			if p.session.Nonce != s.Nonce {
 				return nil, errOvertaken // all that was gathered of it is of no use
+			}
+			if p.rows == s.Rows {
+				continue
 			}
 			s.Indexed = p.rows
 		}
@@ -240,13 +245,7 @@ func (f *feeder) note(s *stale, rows int64) {
 
 // addDocument adds what is to be found of an entry.
 func addDocument(b *fulltext.Builder, entry jsonl.Object, segments []jsonl.Segment) {
-	b.Tag(query.TypeTag(entry.Type()))
-	if entry.Type() == "message" {
-		b.Tag(query.RoleTag(entry.Role()))
-	}
-	if query.IsError(entry) {
-		b.Tag(query.ErrorTag)
-	}
+	tagDocument(b, entry.Type(), entry.Role(), query.IsError(entry))
 	tool := ""
 	for i := range segments {
 		s := &segments[i]

@@ -57,6 +57,7 @@ type part struct {
 	from     int64 // pieces that start here or later are replaced
 	drop     int64 // seq of a row that the lines here replace, or none
 	ending   *row  // a row whose terminator has come
+	texts    *documents // of a new session, for the search index; nil: none are kept
 	problems []Problem
 	reason   *Problem // of actReject
 
@@ -83,6 +84,7 @@ type job struct {
 	covered  bool          // the session holds all of the file, and more
 	open     func() (io.ReadCloser, error)
 	readAt   time.Time // when its stat was taken
+	nonce    int64     // of the session that was made of it
 	explicit bool      // brings back a deleted session
 	graves   []int64   // tombstones of what the file begins with
 	buried   bool      // the file holds what was deleted, or that and more
@@ -104,6 +106,7 @@ type loader struct {
 	buffer  []byte
 	maxLine int64 // bytes of a line; 0: any number
 	send    func(*part) error
+	texts   bool // the text of new sessions is kept for the search index
 }
 
 func newLoader(a *Archive, send func(*part) error) (*loader, error) {
@@ -275,6 +278,9 @@ func (l *loader) loadWhole(ctx context.Context, j *job, act action) error {
 	f := &fill{
 		loader: l, ctx: ctx, job: j, action: act, decoder: decoder,
 		builder: newBuilder(0, nil, summary{leaf: none}), hash: sha256.New(), drop: none, first: true,
+	}
+	if l.texts && act == actNew {
+		f.builder.texts = &documents{}
 	}
 	l.chunker.reset(0)
 	rec, err := decoder.Next()
@@ -516,6 +522,9 @@ func (f *fill) flush(last bool) error {
 	p := &part{
 		job: f.job, action: f.action, first: f.first, last: last, head: f.head, sum: b.sum, before: f.before,
 		rows: b.rows, fixes: b.fixes, chunks: f.loader.chunker.take(), from: f.from, drop: f.drop, ending: f.ending, problems: f.problems,
+	}
+	if b.texts != nil {
+		p.texts, b.texts = b.texts, &documents{lacking: b.texts.lacking}
 	}
 	var err error
 	if p.sha256, err = f.hash.(encoding.BinaryMarshaler).MarshalBinary(); err != nil {

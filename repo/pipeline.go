@@ -53,7 +53,7 @@ func (im *importer) load(ctx context.Context, jobs []*job) error {
 		close(parts)
 	}()
 	follow := im.follow(ctx)
-	err := im.write(ctx, parts, follow.kick)
+	err := im.write(ctx, parts, follow.committed)
 	stop()
 	for range parts {
 	}
@@ -82,7 +82,7 @@ func (im *importer) work(ctx context.Context, queue <-chan *job, parts chan<- *p
 	if err != nil {
 		return err
 	}
-	l.maxLine = im.opts.maxLine()
+	l.maxLine, l.texts = im.opts.maxLine(), !im.opts.NoIndex
 	for j := range queue {
 		if err := im.prepare(ctx, j); err != nil {
 			return err
@@ -117,11 +117,11 @@ func (im *importer) prepare(ctx context.Context, j *job) error {
 }
 
 // batchBytes is how much of the sources one transaction stores.
-const batchBytes = 24 << 20
+const batchBytes = 12 << 20
 
 // write stores parts in transactions of some size until there are no more, and calls
-// committed after each. When ctx ends it commits what it has.
-func (im *importer) write(ctx context.Context, parts <-chan *part, committed func()) error {
+// committed with those of each. When ctx ends it commits what it has.
+func (im *importer) write(ctx context.Context, parts <-chan *part, committed func(w *writer, parts []*part)) error {
 	steady := context.WithoutCancel(ctx)
 	w := newWriter()
 	for {
@@ -153,7 +153,7 @@ func (im *importer) write(ctx context.Context, parts <-chan *part, committed fun
 		if err != nil {
 			return err
 		}
-		committed()
+		committed(w, done)
 		for _, p := range done {
 			im.count(p)
 		}
@@ -244,48 +244,58 @@ func (im *importer) count(p *part) {
 
 // follower feeds the search index with what an import has committed so far, beside it.
 type follower struct {
-	kick func()       // there is more
-	wait func() error // there will be no more
+	committed func(w *writer, parts []*part) // these are in the archive
+	wait      func() error                   // there will be no more
 }
 
 func (im *importer) follow(ctx context.Context) follower {
 	if im.opts.NoIndex {
-		return follower{func() {}, func() error { return nil }}
+		return follower{func(*writer, []*part) {}, func() error { return nil }}
 	}
-	more := make(chan struct{}, 1)
+	h := &hand{more: make(chan struct{}, 1)}
 	failed := make(chan error, 1)
-	go func() {
-		a := im.archive
-		a.indexing.Lock()
-		defer a.indexing.Unlock()
-		f := &feeder{archive: a}
-		var err error
-		for range more {
-			if err == nil {
-				_, err = f.gather(ctx)
-			}
-		}
-		if err == nil || errors.Is(err, errOvertaken) {
-			if err != nil {
-				f.reset()
-			}
-			f.progress = im.indexProgress()
-			err = f.update(ctx)
-		}
-		failed <- err
-	}()
+	go func() { failed <- im.feedFrom(ctx, h) }()
 	return follower{
-		kick: func() {
-			select {
-			case more <- struct{}{}:
-			default:
+		committed: func(w *writer, parts []*part) {
+			for _, p := range parts {
+				if p.texts != nil && !p.texts.lacking && !p.skipped {
+					h.give(handed{
+						session: w.keys[p.job], nonce: p.job.nonce, before: p.before, rows: p.sum.rows, bytes: p.sum.bytes, documents: *p.texts,
+					})
+				}
+				p.texts = nil
 			}
 		},
 		wait: func() error {
-			close(more)
+			close(h.more)
 			return <-failed
 		},
 	}
+}
+
+// feedFrom feeds the search index from a queue until that is closed, and then with
+// whatever else it lacks.
+func (im *importer) feedFrom(ctx context.Context, h *hand) error {
+	a := im.archive
+	a.indexing.Lock()
+	defer a.indexing.Unlock()
+	f := &feeder{archive: a}
+	for open := true; open; {
+		_, open = <-h.more
+		for {
+			d, ok := h.take()
+			if !ok {
+				break
+			}
+			if err := f.put(ctx, &d); errors.Is(err, errOvertaken) {
+				f.reset()
+			} else if err != nil {
+				return err
+			}
+		}
+	}
+	f.progress = im.indexProgress()
+	return f.update(ctx)
 }
 
 // feed brings the search index up to the archive.

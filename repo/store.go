@@ -224,10 +224,11 @@ var emptyHash = func() []byte {
 
 // create inserts a session row that settle fills.
 func (w *writer) create(ctx context.Context, tx *Tx, p *part, version int64) error {
+	p.job.nonce = newNonce()
 	result, err := tx.exec(ctx, `
 		INSERT INTO session (id, version, state, nonce, change, sha256, decoder, format, modified_ms)
 		VALUES (?, ?, 'live', ?, ?, ?, x'', ?, 0)`,
-		p.head.id, version, newNonce(), tx.touch(), emptyHash, p.head.format)
+		p.head.id, version, p.job.nonce, tx.touch(), emptyHash, p.head.format)
 	if err != nil {
 		return err
 	}

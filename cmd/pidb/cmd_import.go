@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"time"
@@ -83,6 +84,8 @@ func (a *app) importPaths(ctx context.Context, args []string, opts *repo.ImportO
 	if err != nil {
 		return err
 	}
+	// An import makes much garbage and keeps little.
+	debug.SetGCPercent(50)
 	bar := a.newBar()
 	opts.Progress = bar.phase
 	total := &repo.ImportResult{}
