@@ -23,13 +23,13 @@
 // # Search
 //
 // [Rx.Search] takes any string: nothing but a bad regular expression is an error, and an
-// error is never no hits. It asks the full-text index that is attached as schema idx, and
-// says of how many sessions lines are not in there yet. Words are those of FTS5's unicode61, without
-// case and accents, but that each character of a script without spaces is a word:
-// [IndexText] makes it so, for the index and for queries. In the modes Substring and
-// Regexp the index only narrows what is looked at: every match in the text of an entry is
-// found, in the index or not. Hits are read from the original lines. [Snippet] and [Printable] are safe for
-// a terminal.
+// error is never no hits. It asks the search index that is attached as schema idx, see
+// package fulltext, and says of how many sessions lines are not in there yet. The index
+// only says where words are: that they follow each other as a phrase asks is seen in the
+// text, and every hit is read from the original line. In the modes Substring and Regexp
+// the words of a pattern narrow what is looked at, through all words of the index: every
+// match in the text of an entry is found, in the index or not. [Snippet] and [Printable]
+// are safe for a terminal.
 //
 // # Trees
 //

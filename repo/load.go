@@ -54,9 +54,9 @@ type part struct {
 	rows     []row
 	fixes    []row
 	chunks   []chunk
-	from     int64 // pieces that start here or later are replaced
-	drop     int64 // seq of a row that the lines here replace, or none
-	ending   *row  // a row whose terminator has come
+	from     int64      // pieces that start here or later are replaced
+	drop     int64      // seq of a row that the lines here replace, or none
+	ending   *row       // a row whose terminator has come
 	texts    *documents // of a new session, for the search index; nil: none are kept
 	problems []Problem
 	reason   *Problem // of actReject
