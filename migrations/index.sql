@@ -12,8 +12,7 @@ CREATE TABLE indexed (
 CREATE TABLE watermark (
     only    INTEGER PRIMARY KEY CHECK (only = 1),
     uuid    TEXT    NOT NULL,
-    change  INTEGER NOT NULL,
-    version INTEGER NOT NULL                -- of package fulltext
+    change  INTEGER NOT NULL
 ) STRICT;
 
 -- A part of the index: documents, which are rows of the entry table, and their words. It never changes. The blobs are

@@ -41,11 +41,34 @@ func (a *Archive) UpdateIndex(ctx context.Context, progress func(done, total int
 	return nil
 }
 
+// IndexIsOld reports whether another version of pidb, which cut text into words in
+// another way, has made some of the search index. It serves all the same.
+func (a *Archive) IndexIsOld(ctx context.Context) (bool, error) {
+	old := false
+	err := a.view(ctx, func(rx *reading) error {
+		return rx.tx.GetContext(ctx, &old, `SELECT EXISTS (SELECT 1 FROM idx.indexed WHERE version <> ?)`, fulltext.Version)
+	})
+	return old, err
+}
+
+// RenewIndex is [Archive.UpdateIndex], and indexes again what another version has
+// indexed. A search during that finds the old words or the new ones.
+func (a *Archive) RenewIndex(ctx context.Context, progress func(done, total int64)) error {
+	a.indexing.Lock()
+	defer a.indexing.Unlock()
+	f := &feeder{archive: a, progress: progress, renew: true}
+	if err := f.update(ctx); err != nil {
+		return fmt.Errorf("renew search index: %w", mapError(err))
+	}
+	return nil
+}
+
 // feeder moves text from the archive to the index.
 type feeder struct {
 	archive     *Archive
 	progress    func(done, total int64)
 	done, total int64
+	renew       bool // what another version has indexed too
 
 	builder fulltext.Builder
 	pending map[query.Key]*pending // what the builder holds
@@ -90,10 +113,10 @@ func (f *feeder) once(ctx context.Context) error {
 		return err
 	}
 	_, err = f.archive.index.ExecContext(ctx, `
-		INSERT INTO watermark (only, uuid, change, version) VALUES (1, ?, ?, ?)
-		ON CONFLICT (only) DO UPDATE SET uuid = excluded.uuid, change = excluded.change, version = excluded.version
-		WHERE uuid <> excluded.uuid OR change < excluded.change OR version <> excluded.version`,
-		mark.uuid, mark.change, fulltext.Version)
+		INSERT INTO watermark (only, uuid, change) VALUES (1, ?, ?)
+		ON CONFLICT (only) DO UPDATE SET uuid = excluded.uuid, change = excluded.change
+		WHERE uuid <> excluded.uuid OR change < excluded.change`,
+		mark.uuid, mark.change)
 	return err
 }
 
@@ -115,18 +138,18 @@ func (f *feeder) gather(ctx context.Context) (*mark, error) {
 			return err
 		}
 		since := int64(-1)
-		if err := rx.tx.GetContext(ctx, &since, `SELECT coalesce(max(change), -1) FROM idx.watermark WHERE uuid = ? AND version = ?`, m.uuid, fulltext.Version); err != nil {
+		if err := rx.tx.GetContext(ctx, &since, `SELECT coalesce(max(change), -1) FROM idx.watermark WHERE uuid = ?`, m.uuid); err != nil {
 			return err
 		}
-		if upToDate = since == m.change; upToDate {
+		if upToDate = since == m.change && !f.renew; upToDate {
 			return nil
 		}
 		if err := rx.tx.SelectContext(ctx, &todo, `
 			SELECT s.key, s.nonce, s.rows, s.bytes, i.nonce AS known, i.nonce IS NOT NULL AS present,
 				CASE WHEN i.nonce = s.nonce AND i.version = ? THEN i.rows ELSE 0 END AS indexed
 			FROM session s LEFT JOIN idx.indexed i ON i.session = s.key
-			WHERE s.change > ? AND (i.nonce IS NOT s.nonce OR i.rows <> s.rows OR i.version <> ?)
-			ORDER BY s.modified_ms DESC`, fulltext.Version, since, fulltext.Version); err != nil {
+			WHERE s.change > ? AND (i.nonce IS NOT s.nonce OR i.rows <> s.rows) OR ? AND i.version <> ?
+			ORDER BY s.modified_ms DESC`, fulltext.Version, since, f.renew, fulltext.Version); err != nil {
 			return err
 		}
 		return rx.tx.SelectContext(ctx, &m.gone, `

@@ -1,6 +1,7 @@
 package repo_test
 
 import (
+	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -69,5 +70,57 @@ func TestHandedTextIsThatOfTheArchive(t *testing.T) {
 	}
 	if read := ask(a); read != handed {
 		t.Errorf("the archive gives another index than the import")
+	}
+}
+
+// TestIndexOfAnotherVersion has an index that was made by another version: it serves
+// until it is renewed, and then nothing of it is left.
+func TestIndexOfAnotherVersion(t *testing.T) {
+	a := open(t, nil)
+	importPaths(t, a, write(t, header+user1+user2, t.TempDir(), "a.jsonl"))
+	db, err := sql.Open("sqlite", a.IndexPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(`UPDATE segment SET version = 0; UPDATE indexed SET version = 0`); err != nil {
+		t.Fatal(err)
+	}
+	ask := func() int {
+		n := 0
+		err := a.View(t.Context(), func(rx *query.Rx) error {
+			result, err := rx.Search(t.Context(), "question", nil)
+			if err == nil {
+				n = len(result.Hits) + 100*result.Behind
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	want := ask()
+	if want == 0 {
+		t.Fatal("the old index does not serve")
+	}
+	if err := a.UpdateIndex(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if old, err := a.IndexIsOld(t.Context()); !old || err != nil {
+		t.Fatalf("old: %v, %v", old, err)
+	}
+	if err := a.RenewIndex(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if old, err := a.IndexIsOld(t.Context()); old || err != nil {
+		t.Errorf("still old: %v, %v", old, err)
+	}
+	if got := ask(); got != want {
+		t.Errorf("%d hits, want %d", got, want)
+	}
+	var left int
+	if err := db.QueryRow(`SELECT (SELECT count(*) FROM segment WHERE version = 0) + (SELECT count(*) FROM lost)`).Scan(&left); err != nil || left != 0 {
+		t.Errorf("%d old segments are left: %v", left, err)
 	}
 }

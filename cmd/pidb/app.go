@@ -374,7 +374,10 @@ func (a *app) view(ctx context.Context, index indexing, f func(rx *query.Rx) err
 	if err := a.sync(ctx, archive, index); err != nil {
 		return err
 	}
-	return archive.View(ctx, f)
+	if err := archive.View(ctx, f); err != nil || index == withoutIndex {
+		return err
+	}
+	return a.renewIndex(ctx, archive)
 }
 
 // output is standard output. Its first error is kept and stops the command.

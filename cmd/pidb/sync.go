@@ -67,6 +67,27 @@ func (a *app) updateIndex(ctx context.Context, archive *repo.Archive) error {
 	return nil
 }
 
+// renewIndex indexes again what another version of pidb has indexed, once the command has
+// its answer.
+func (a *app) renewIndex(ctx context.Context, archive *repo.Archive) error {
+	old, err := archive.IndexIsOld(ctx)
+	if err != nil || !old {
+		return err
+	}
+	a.out.flush()
+	a.note("making the search index anew for this version; it serves meanwhile")
+	bar := a.newBar()
+	defer bar.end()
+	err = archive.RenewIndex(ctx, func(done, total int64) {
+		bar.phase(repo.Progress{Phase: repo.PhaseIndex, Bytes: done, TotalBytes: total})
+	})
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	a.noteIndex(err)
+	return nil
+}
+
 // noteIndex says what kept the search index behind.
 func (a *app) noteIndex(err error) {
 	if err != nil {

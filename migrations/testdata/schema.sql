@@ -211,7 +211,6 @@ CREATE TABLE segment (
 CREATE TABLE watermark (
     only    INTEGER PRIMARY KEY CHECK (only = 1),
     uuid    TEXT    NOT NULL,
-    change  INTEGER NOT NULL,
-    version INTEGER NOT NULL                -- of package fulltext
+    change  INTEGER NOT NULL
 ) STRICT;
 
