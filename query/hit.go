@@ -109,8 +109,17 @@ func (s *search) add(ctx context.Context, row *hitRow, score float64) (full bool
 		}
 		s.perSession[key]++
 	}
-	s.result.Hits = append(s.result.Hits, hit)
-	return false, nil
+	if s.yield == nil {
+		s.result.Hits = append(s.result.Hits, hit)
+		return false, nil
+	}
+	found, _, err := s.rx.sessions(ctx, 1, `s.key = ?`, hit.Ref.Session())
+	if err != nil || len(found) == 0 {
+		return false, err
+	}
+	hit.Session = found[0]
+	s.ended = !s.yield(hit, nil)
+	return s.ended, nil
 }
 
 // describe sets the snippet of a hit and the tool that it is of: of the segment with most

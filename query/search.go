@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"strings"
 	"time"
@@ -43,6 +44,9 @@ type SearchOptions struct {
 	Since    time.Time // entries of this time or later; one without a time has that of its session's last activity
 	Until    time.Time // entries before this time
 	Session  Key       // only this session, an old version too
+	Name     string    // part of the name of the session, in any case
+	Types    []string  // types of entries of which one has to fit
+	Errors   bool      // only entries that tell of an error: see ErrorTag
 	Thinking bool      // search what models thought too
 	Mode     Mode
 	Sort     SearchSort
@@ -130,6 +134,25 @@ func (rx *Rx) Search(ctx context.Context, query string, opts *SearchOptions) (*S
 	return s.result, nil
 }
 
+// Hits is [Rx.Search] without a limit, one hit after the other as they are found, the
+// best first. PerSession, Limit and All of opts have no meaning here.
+func (rx *Rx) Hits(ctx context.Context, query string, opts *SearchOptions) iter.Seq2[Hit, error] {
+	return func(yield func(Hit, error) bool) {
+		if opts == nil {
+			opts = &SearchOptions{}
+		}
+		s := &search{
+			rx: rx, opts: *opts, limit: math.MaxInt, seen: map[entryKey]bool{}, yield: yield,
+			result: &SearchResult{Counts: map[Key]int{}},
+		}
+		s.opts.PerSession = 0
+		err := s.run(ctx, query)
+		if err = errors.Join(err, s.close()); err != nil && !s.ended {
+			yield(Hit{}, fmt.Errorf("search %q: %w", query, err))
+		}
+	}
+}
+
 // search is one search under way.
 type search struct {
 	rx      *Rx
@@ -146,6 +169,8 @@ type search struct {
 	perSession map[Key]int // hits
 	text       lineText
 	statements searchStatements
+	yield      func(Hit, error) bool // takes hits one by one; nil: they are in result
+	ended      bool                  // yield wants no more
 }
 
 // entryKey is what makes entries of different sessions the same.

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pidb/jsonl"
 	"pidb/query"
 	"pidb/repo"
@@ -432,5 +434,58 @@ func TestSearchConformance(t *testing.T) {
 	}
 	if checks < 40 {
 		t.Errorf("only %d checks", checks)
+	}
+}
+
+// TestHits takes hits one by one, stops early, and goes on with the same transaction.
+func TestHits(t *testing.T) {
+	a := searched(t)
+	view(t, a, func(rx *query.Rx) error {
+		whole, err := rx.Search(t.Context(), "retry", &query.SearchOptions{All: true})
+		if err != nil {
+			return err
+		}
+		for stop := range len(whole.Hits) + 1 {
+			n := 0
+			for hit, err := range rx.Hits(t.Context(), "retry", nil) {
+				if err != nil {
+					return err
+				}
+				if diff := cmp.Diff(whole.Hits[n], hit); diff != "" {
+					t.Errorf("hit %d (-search +hits):\n%s", n, diff)
+				}
+				if n++; n == stop {
+					break
+				}
+			}
+			if want := max(stop, 1); stop > 0 && n != want {
+				t.Errorf("%d hits, want %d", n, want)
+			}
+		}
+		for _, err := range rx.Hits(t.Context(), "re:(", nil) {
+			if !errors.Is(err, query.ErrBadPattern) {
+				t.Errorf("bad pattern: %v", err)
+			}
+		}
+		return nil
+	})
+}
+
+func TestSearchFlags(t *testing.T) {
+	a := searched(t)
+	for _, test := range []struct {
+		query string
+		opts  query.SearchOptions
+		want  string
+	}{
+		{"retry", query.SearchOptions{Name: "NAMEWORD"}, "ask call grepped named"},
+		{"retry", query.SearchOptions{Name: "other"}, ""},
+		{"summaryword OR retry", query.SearchOptions{Types: []string{"compaction"}}, "compact"},
+		{"error", query.SearchOptions{Errors: true}, ""},
+		{"retry", query.SearchOptions{Types: []string{"message"}, Roles: []string{"user"}}, "ask ask2"},
+	} {
+		if got := sortedEntriesOf(search(t, a, test.query, &test.opts).Hits); got != test.want {
+			t.Errorf("%s %+v: %q, want %q", test.query, test.opts, got, test.want)
+		}
 	}
 }

@@ -56,6 +56,10 @@ func (s *search) moment(text string) (time.Time, bool) {
 // is asked of sessions.
 func (s *search) filter(ctx context.Context, fields []field) error {
 	f := &s.filters
+	f.types, f.errors = slices.Clone(s.opts.Types), s.opts.Errors
+	if s.opts.Name != "" {
+		fields = append(slices.Clone(fields), field{name: "name", value: s.opts.Name})
+	}
 	for _, field := range fields {
 		switch field.name {
 		case "role":

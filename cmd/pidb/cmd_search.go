@@ -130,6 +130,9 @@ in a message, which is what "role" is in JSON.`,
 	flags.StringVar(&since, "since", "", "entries of `TIME` or later")
 	flags.StringVar(&until, "until", "", "entries before `TIME`")
 	flags.StringVar(&session, "session", "", "only `SESSION`, an old version too")
+	flags.StringVar(&opts.Name, "name", "", "sessions with `TEXT` in their name")
+	flags.StringSliceVar(&opts.Types, "type", nil, "entries of `TYPE`, such as compaction; may be repeated")
+	flags.BoolVar(&opts.Errors, "errors", false, "only entries that tell of an error")
 	flags.Var(&limit, "limit", "at most `N` sessions, with --flat or --json hits; 0 for all")
 	flags.StringVar(&order, "sort", "relevance", "`ORDER`: relevance or recent")
 	flags.BoolVar(&flat, "flat", false, "list hits one by one, not by session")
@@ -197,7 +200,7 @@ func (a *app) noteNothingFound(ctx context.Context, rx *query.Rx, text string, o
 			n++
 		}
 	}
-	narrowed := len(opts.Roles) > 0 || len(opts.Tools) > 0 || opts.Model != "" || !opts.Since.IsZero() || !opts.Until.IsZero()
+	narrowed := len(opts.Roles) > 0 || len(opts.Types) > 0 || opts.Name != "" || opts.Errors || len(opts.Tools) > 0 || opts.Model != "" || !opts.Since.IsZero() || !opts.Until.IsZero()
 	switch {
 	case len(all) == 0:
 		a.noteEmpty()
