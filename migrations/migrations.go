@@ -16,7 +16,7 @@ import (
 const ApplicationID = 0x70696462
 
 // Version is the number of the newest migration, and user_version of an archive that has it.
-const Version = 2
+const Version = 3
 
 // IndexVersion is user_version of a search index with the schema of [Index]. It changes
 // with the schema and with the way text is cut into tokens.

@@ -75,6 +75,7 @@ func (h *header) line(ms int64) ([]byte, error) {
 type birth struct {
 	header   header
 	metadata map[string]any
+	fixed    []string                 // names in metadata
 	lines    iter.Seq2[[]byte, error] // behind the header, without LF, each valid until the next; nil: none
 	moved    bool                     // the leaf is not the last entry, but the row
 	leaf     int64                    // with this seq, none for before the first; known after the lines
@@ -143,7 +144,10 @@ func (tx *Tx) bear(ctx context.Context, b *birth) (query.Key, error) {
 			return 0, err
 		}
 	}
-	return key, tx.putMetadata(ctx, key, b.metadata)
+	if err := tx.putMetadata(ctx, key, b.metadata); err != nil {
+		return 0, err
+	}
+	return key, tx.fixMetadata(ctx, key, b.fixed)
 }
 
 // liveLoader returns what turns lines into rows and chunks within the write transaction.

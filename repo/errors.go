@@ -44,6 +44,10 @@ var (
 	ErrInvalidEntry = errors.New("invalid entry")
 	// ErrNoLimit is returned for a prune that neither an age nor a number limits.
 	ErrNoLimit = errors.New("neither an age nor a number of versions is given")
+	// ErrUnanswered is returned for an entry at which a branch would leave a tool call without its result.
+	ErrUnanswered = query.ErrUnanswered
+	// ErrInvalidTree is returned for entries that make no tree.
+	ErrInvalidTree = errors.New("invalid tree")
 	// ErrTooLarge is returned for a file or a line beyond what an archive can hold.
 	ErrTooLarge = errors.New("too large")
 )

@@ -134,6 +134,9 @@ func (tx *Tx) descend(ctx context.Context, key query.Key, id string, metadata ma
 		for name, value := range old {
 			b.metadata[name] = value
 		}
+		if b.fixed, err = tx.fixedMetadata(ctx, key); err != nil {
+			return nil, nil, err
+		}
 	}
 	return b, &session, nil
 }

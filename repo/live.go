@@ -41,6 +41,8 @@ type CreateOptions struct {
 	ParentSession string
 	// Metadata are JSON values that the program keeps with the session, see [Session.Metadata].
 	Metadata map[string]any
+	// Fixed are the names among Metadata whose values no later write replaces.
+	Fixed []string
 }
 
 // Create makes a session without entries for work in the folder cwd, which is made
@@ -52,7 +54,7 @@ func (a *Archive) Create(ctx context.Context, cwd string, opts *CreateOptions) (
 	}
 	h := header{id: opts.ID, cwd: cwd, parent: opts.ParentSession}
 	s, err := a.bear(ctx, func(tx *Tx) (*birth, error) {
-		return &birth{header: h, metadata: opts.Metadata}, nil
+		return &birth{header: h, metadata: opts.Metadata, fixed: opts.Fixed}, nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("create session: %w", err)
@@ -232,6 +234,11 @@ func (s *Session) Labels(ctx context.Context) ([]query.Label, error) {
 // The session keeps the leaf until its next line; an exported file cannot carry it. The
 // error wraps [ErrNotFound].
 func (s *Session) Branch(ctx context.Context, id string) error {
+	return s.branch(ctx, id, func(*Tx, query.Ref) error { return nil })
+}
+
+// branch moves the leaf to an entry that check lets pass; before the first, any may.
+func (s *Session) branch(ctx context.Context, id string, check func(tx *Tx, leaf query.Ref) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var leaf query.Ref
@@ -242,6 +249,9 @@ func (s *Session) Branch(ctx context.Context, id string) error {
 				return err
 			}
 			leaf = e.Ref
+			if err := check(tx, leaf); err != nil {
+				return err
+			}
 		}
 		result, err := tx.exec(ctx, `UPDATE session SET leaf = ?, leaf_moved = 1 WHERE key = ?`, refOrNull(leaf), s.key)
 		if err != nil {

@@ -151,8 +151,11 @@ func SessionName(name string) NewEntry {
 	if err := checkText(name); err != nil {
 		return NewEntry{err: fmt.Errorf("name: %w", err)} // at the byte of the name as it is
 	}
-	name = jsonl.TrimSpace(lineBreaks.ReplaceAllString(name, " "))
-	return NewEntry{typ: "session_info", after: jsonl.Members{{Key: "name", Value: name}}}
+	return NewEntry{typ: "session_info", after: jsonl.Members{{Key: "name", Value: cleanName(name)}}}
+}
+
+func cleanName(name string) string {
+	return jsonl.TrimSpace(lineBreaks.ReplaceAllString(name, " "))
 }
 
 // Usage says what a model cost beside the messages. An empty note is left out.

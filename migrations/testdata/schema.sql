@@ -15,6 +15,14 @@ CREATE TABLE chunk (
     data    BLOB    NOT NULL
 ) STRICT;
 
+CREATE TABLE document (
+    session    INTEGER PRIMARY KEY REFERENCES session (key) ON DELETE CASCADE,
+    store      TEXT    NOT NULL,            -- of which store it is: the folder that its sessions are for
+    created_ms INTEGER NOT NULL,
+    updated_ms INTEGER NOT NULL,            -- of the last save
+    save       INTEGER NOT NULL             -- grows with every save of the archive: orders saves of one millisecond
+) STRICT;
+
 CREATE TABLE entry (
     ref      INTEGER PRIMARY KEY,           -- session.key << 26 | seq; seq counts rows of the session from 0 in file order
     line     INTEGER NOT NULL,              -- physical line, from 1
@@ -41,10 +49,15 @@ CREATE TABLE entry (
     setting  INTEGER REFERENCES setting (key) -- model and thinking level here
 ) STRICT;
 
+CREATE TABLE idempotency (
+    key     TEXT    PRIMARY KEY NOT NULL,
+    session INTEGER NOT NULL UNIQUE REFERENCES session (key) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE metadata (
     session INTEGER NOT NULL REFERENCES session (key) ON DELETE CASCADE,
     key     TEXT    NOT NULL,
-    value   TEXT    NOT NULL,               -- JSON, in the form of JSON.stringify
+    value   TEXT    NOT NULL, fixed INTEGER NOT NULL DEFAULT 0 CHECK (fixed IN (0, 1)),               -- JSON, in the form of JSON.stringify
     PRIMARY KEY (session, key)
 ) STRICT, WITHOUT ROWID;
 
@@ -120,6 +133,25 @@ CREATE TABLE source (
     detail     TEXT    NOT NULL DEFAULT ''  -- the same in words
 ) STRICT;
 
+CREATE TABLE subagent (
+    session     INTEGER NOT NULL REFERENCES session (key) ON DELETE CASCADE,
+    job         TEXT    NOT NULL,           -- names it within the session
+    task        TEXT    NOT NULL,
+    model       TEXT    NOT NULL,
+    status      TEXT    NOT NULL,
+    result      TEXT    NOT NULL,
+    error       TEXT    NOT NULL,
+    thinking    TEXT    NOT NULL,
+    async       INTEGER NOT NULL CHECK (async IN (0, 1)),
+    started_ms  INTEGER,
+    finished_ms INTEGER,                    -- NULL: not finished
+    usage       TEXT,                       -- JSON; NULL: unknown
+    cost        REAL    NOT NULL,           -- US dollars
+    context_percent INTEGER,                -- how full its context was at the end; NULL: unknown
+    messages    BLOB    NOT NULL,           -- JSON array; last, since it may be long
+    PRIMARY KEY (session, job)
+) STRICT;
+
 CREATE TABLE tombstone (
     key        INTEGER PRIMARY KEY,
     sha256     BLOB    NOT NULL,            -- of the deleted bytes
@@ -139,6 +171,8 @@ CREATE TABLE usage (
     total       INTEGER NOT NULL,           -- totalTokens as written, else the sum of the four
     cost        REAL    NOT NULL            -- US dollars
 ) STRICT;
+
+CREATE INDEX document_updated ON document (store, updated_ms, save);
 
 CREATE INDEX entry_id ON entry (id) WHERE id IS NOT NULL;
 
