@@ -56,6 +56,7 @@ type Archive struct {
 	prepared statements
 	live     *loader        // of the one write transaction; nil: not made yet
 	behind   sync.WaitGroup // of calls that returned because their context ended
+	watch    watch
 }
 
 // busyTimeout is how long a write waits for another process, in milliseconds.

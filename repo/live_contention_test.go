@@ -19,10 +19,17 @@ import (
 	"pidb/repo"
 )
 
-// TestMain also is the process that appends, for TestContention.
+// TestMain also is the process that appends, for TestContention and TestWaitForOtherProcess.
 func TestMain(m *testing.M) {
 	if spec := os.Getenv("PIDB_TEST_APPEND"); spec != "" {
 		if err := appendMany(context.Background(), strings.Split(spec, "\n")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if spec := os.Getenv("PIDB_TEST_TICK"); spec != "" {
+		if err := tick(context.Background(), strings.Split(spec, "\n")); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
