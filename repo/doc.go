@@ -39,6 +39,18 @@
 // not know of each other make branches and never lose a line. docs/api.md says which
 // function of pi's session manager is which here.
 //
+// [Session.Wait] and [Archive.Wait] return what others have appended, in whatever process,
+// some milliseconds after it was committed, and cost next to nothing while nobody does.
+//
+// Beside its lines a session has what its program keeps with it, and no export holds:
+// metadata, fixed or not, an idempotency key, subagents. It goes with the session.
+//
+// # Documents
+//
+// A [DocumentStore] is for programs that have a message type of their own and save a
+// conversation as a whole. What they save is a session as any other. docs/moa.md says which
+// function of moa's package session is which here.
+//
 // # Search index
 //
 // Full text lives in a second file beside the archive, see [Archive.IndexPath]. It is

@@ -19,29 +19,32 @@ import (
 
 // Save keeps a document: its entries, leaf, title and metadata are those of its session
 // from then on, and what was saved before and is not in it is gone. Updated is set to the
-// time of the save when that has succeeded; a failure changes nothing. An unchanged
+// time of the save when that has succeeded, and ids of entries to those of their messages;
+// a failure changes nothing. An unchanged
 // beginning is not written again.
 //
 // Errors wrap [ErrInvalidID], [ErrInvalidTree], [ErrInvalidEntry], [ErrExists] where the
 // id is that of another session, and [ErrNotNative] where a file has taken the session
 // over.
 func (d *DocumentStore[M]) Save(ctx context.Context, doc *Document[M]) error {
-	now, err := d.save(ctx, doc)
-	if err != nil {
+	saved := *doc
+	saved.Entries = slices.Clone(doc.Entries)
+	for i := range saved.Entries {
+		if e := &saved.Entries[i]; e.ID == "" && e.Type == DocumentMessage {
+			e.ID = d.shape.ID(&e.Message)
+		}
+	}
+	var err error
+	if saved.Updated, err = d.save(ctx, &saved); err != nil {
 		return fmt.Errorf("save document %q: %w", doc.ID, err)
 	}
-	doc.Updated = now
+	*doc = saved
 	return nil
 }
 
 func (d *DocumentStore[M]) save(ctx context.Context, doc *Document[M]) (time.Time, error) {
 	if err := CheckSessionID(doc.ID); err != nil {
 		return time.Time{}, err
-	}
-	for i := range doc.Entries {
-		if e := &doc.Entries[i]; e.ID == "" && e.Type == DocumentMessage {
-			e.ID = d.shape.ID(&e.Message)
-		}
 	}
 	if err := doc.CheckTree().Err(); err != nil {
 		return time.Time{}, err

@@ -19,21 +19,19 @@ import (
 	"pidb/repo"
 )
 
-// TestMain also is the process that appends, for TestContention and TestWaitForOtherProcess.
+// processes are what the test binary does instead of tests where it is started with the
+// variable that is named, on the lines of its value.
+var processes = map[string]func(ctx context.Context, args []string) error{"PIDB_TEST_APPEND": appendMany, "PIDB_TEST_TICK": tick}
+
 func TestMain(m *testing.M) {
-	if spec := os.Getenv("PIDB_TEST_APPEND"); spec != "" {
-		if err := appendMany(context.Background(), strings.Split(spec, "\n")); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+	for name, do := range processes {
+		if spec := os.Getenv(name); spec != "" {
+			if err := do(context.Background(), strings.Split(spec, "\n")); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			os.Exit(0)
 		}
-		os.Exit(0)
-	}
-	if spec := os.Getenv("PIDB_TEST_TICK"); spec != "" {
-		if err := tick(context.Background(), strings.Split(spec, "\n")); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }

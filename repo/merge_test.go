@@ -248,7 +248,9 @@ func TestMergeReadsOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, statement := range []string{`DROP TABLE metadata`, `DELETE FROM goose_db_version WHERE version_id > 1`, `PRAGMA user_version = 1`, `UPDATE session SET id = id`} {
+	for _, statement := range []string{
+		`DROP TABLE metadata`, `DROP TABLE idempotency`, `DROP TABLE subagent`, `DROP TABLE document`, `DELETE FROM goose_db_version WHERE version_id > 1`, `PRAGMA user_version = 1`, `UPDATE session SET id = id`,
+	} {
 		if _, err := db.Exec(statement); err != nil {
 			t.Fatal(err)
 		}

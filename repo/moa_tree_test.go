@@ -267,7 +267,7 @@ func TestMoa_Tree_Clear(t *testing.T) {
 	same(t, "cleared", doc, load(t, d, doc.ID))
 }
 
-func entriesOf(t *testing.T, a *repo.Archive, s *repo.Session) []query.Entry {
+func allEntries(t *testing.T, a *repo.Archive, s *repo.Session) []query.Entry {
 	t.Helper()
 	var entries []query.Entry
 	view(t, a, func(rx *query.Rx) error {
@@ -283,7 +283,7 @@ func entriesOf(t *testing.T, a *repo.Archive, s *repo.Session) []query.Entry {
 
 func TestMoa_Tree_Entries(t *testing.T) {
 	a := open(t, nil)
-	same(t, "entries", "u1 u2 u3 v2", idsOf(entriesOf(t, a, treeSession(t, a))))
+	same(t, "entries", "u1 u2 u3 v2", idsOf(allEntries(t, a, treeSession(t, a))))
 }
 
 func TestMoa_Tree_Entry(t *testing.T) {

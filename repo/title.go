@@ -44,6 +44,9 @@ func (s *Session) SetName(ctx context.Context, name string, opts *SetNameOptions
 		opts = &SetNameOptions{}
 	}
 	automatic := opts.Source == NameAutomatic
+	if e := SessionName(name); e.err != nil {
+		return false, fmt.Errorf("name session #%d: %w", s.key, e.err) // a cut would hide it
+	}
 	e := sessionName(cutRunes(cleanName(name), opts.MaxRunes), automatic)
 	if automatic && cleanName(name) == "" {
 		return false, nil

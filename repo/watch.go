@@ -1,6 +1,7 @@
 package repo
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -200,10 +201,17 @@ func (e *eyes) untilChange(ctx context.Context) error {
 	}
 }
 
-// waitFor calls ready until it says true: at once, and after every commit of any process.
-func (a *Archive) waitFor(ctx context.Context, ready func() (bool, error)) error {
-	if err := a.join(ctx); err != nil {
+// waitFor calls ready until it says true: at once, also when ctx has ended, and after every
+// commit of any process.
+func (a *Archive) waitFor(ctx context.Context, ready func(ctx context.Context) (bool, error)) error {
+	if ok, err := ready(context.WithoutCancel(ctx)); ok || err != nil {
 		return err
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := a.join(ctx); err != nil {
+		return cmp.Or(ctx.Err(), err)
 	}
 	defer a.leave()
 	for {
@@ -211,8 +219,8 @@ func (a *Archive) waitFor(ctx context.Context, ready func() (bool, error)) error
 		if err != nil {
 			return mapError(err)
 		}
-		if ok, err := ready(); ok || err != nil {
-			return err
+		if ok, err := ready(ctx); ok || err != nil {
+			return cmp.Or(ctx.Err(), err)
 		}
 		select {
 		case <-changed:
@@ -241,7 +249,7 @@ func (s *Session) Last(ctx context.Context) (query.Ref, error) {
 
 // Wait returns the lines of the session behind a given one, 0 for all, in file order. It
 // waits until there are any, whichever process writes them, as long as ctx lets it: the
-// error is then that of ctx. Waiting costs next to nothing, and ends some milliseconds
+// error is then that of ctx, which may have ended before. Waiting costs next to nothing, and ends some milliseconds
 // after the commit where the file system tells of writes. It wraps [ErrNotFound] when the
 // session is deleted.
 func (s *Session) Wait(ctx context.Context, after query.Ref) ([]query.Entry, error) {
@@ -250,7 +258,7 @@ func (s *Session) Wait(ctx context.Context, after query.Ref) ([]query.Entry, err
 	if after != 0 {
 		first = after + 1
 	}
-	err := s.archive.waitFor(ctx, func() (bool, error) {
+	err := s.archive.waitFor(ctx, func(ctx context.Context) (bool, error) {
 		err := s.archive.view(ctx, func(rx *reading) error {
 			state, err := rx.sessionState(ctx, s.key)
 			if err != nil {
@@ -287,7 +295,7 @@ func (a *Archive) Change(ctx context.Context) (int64, error) {
 func (a *Archive) Wait(ctx context.Context, after int64) ([]query.Session, int64, error) {
 	var sessions []query.Session
 	change := after
-	err := a.waitFor(ctx, func() (bool, error) {
+	err := a.waitFor(ctx, func(ctx context.Context) (bool, error) {
 		err := a.view(ctx, func(rx *reading) error {
 			if err := rx.tx.GetContext(ctx, &change, `SELECT change FROM archive`); err != nil || change <= after {
 				return err

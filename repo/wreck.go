@@ -227,7 +227,7 @@ func (w *wreck) readIndex(c []any, name string) {
 		}
 	case len(c) == 2 && isBlob(c[0], query.HashSize) && isInt(c[1]) && name != "":
 		w.hashes[string(c[0].([]byte))] = c[1].(int64)
-	case len(c) == 3 && name == "metadata" && isInt(c[0]):
+	case (len(c) == 3 || len(c) == 4) && name == "metadata" && isInt(c[0]):
 		key, ok1 := c[1].(string)
 		value, ok2 := c[2].(string)
 		if ok1 && ok2 {

@@ -226,6 +226,7 @@ PI_CODING_AGENT_DIR, else ~/.pi/agent/sessions.
 		a.importCommand(), a.exportCommand(), a.restoreCommand(), a.rmCommand(), a.verifyCommand(), a.doctorCommand(),
 		a.backupCommand(), a.mergeCommand(), a.pruneCommand(), a.vacuumCommand(),
 		a.newCommand(), a.appendCommand(), a.branchCommand(), a.forkCommand(), a.extractCommand(), a.labelCommand(), a.nameCommand(),
+		a.rpcCommand(),
 		completionCommand(a), versionCommand(a),
 	)
 	return root

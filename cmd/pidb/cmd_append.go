@@ -100,27 +100,34 @@ func readEntries(ctx context.Context, r io.Reader) (entries []repo.NewEntry, lin
 		if jsonl.IsBlank(line) {
 			continue
 		}
-		var doc jsonl.Doc
-		if err := doc.Parse(line); err != nil {
+		entry, err := newEntry(line)
+		if err != nil {
 			return nil, nil, onLine(number, err)
 		}
-		value := doc.Root()
-		typ, role := value.Get("type"), value.Get("role")
-		switch {
-		case typ.IsString("message") && role.Exists() && !value.Get("message").Exists():
-			return nil, nil, withHint(onLine(number, errors.New("a message entry without message")),
-				`{"type":"message","message":{"role":…}} is an entry; the message alone, without a type, will do`)
-		case typ.Exists():
-			entries = append(entries, repo.Raw(json.RawMessage(line)))
-		case role.Exists():
-			entries = append(entries, repo.Message(json.RawMessage(line)))
-		default:
-			return nil, nil, onLine(number, errors.New("neither an entry, which has a type, nor a message, which has a role"))
-		}
-		lines = append(lines, number)
+		entries, lines = append(entries, entry), append(lines, number)
 	}
 	if len(entries) == 0 {
 		return nil, nil, withHint(errors.New("nothing to append"), "append reads JSON lines from standard input")
 	}
 	return entries, lines, nil
+}
+
+// newEntry returns the entry that JSON text is, or that holds it where it is a message.
+func newEntry(text json.RawMessage) (repo.NewEntry, error) {
+	var doc jsonl.Doc
+	if err := doc.Parse(text); err != nil {
+		return repo.NewEntry{}, err
+	}
+	value := doc.Root()
+	typ, role := value.Get("type"), value.Get("role")
+	switch {
+	case typ.IsString("message") && role.Exists() && !value.Get("message").Exists():
+		return repo.NewEntry{}, withHint(errors.New("a message entry without message"),
+			`{"type":"message","message":{"role":…}} is an entry; the message alone, without a type, will do`)
+	case typ.Exists():
+		return repo.Raw(text), nil
+	case role.Exists():
+		return repo.Message(text), nil
+	}
+	return repo.NewEntry{}, errors.New("neither an entry, which has a type, nor a message, which has a role")
 }

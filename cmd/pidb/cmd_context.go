@@ -54,37 +54,56 @@ func (a *app) context(ctx context.Context, rx *query.Rx, s *query.Session, leaf 
 	if err != nil {
 		return err
 	}
-	c := &query.Context{ThinkingLevel: "off"}
-	j := contextJSON{Session: s.Key, ID: s.ID, Branch: []json.RawMessage{}, Entries: []json.RawMessage{}, Messages: []json.RawMessage{}}
-	if ref != 0 {
-		if c, err = rx.Context(ctx, ref); err != nil {
-			return err
-		}
-	}
-	if llm {
-		if c.Messages, err = query.LLM(c.Messages); err != nil {
-			return err
-		}
+	c, err := contextAt(ctx, rx, ref, llm)
+	if err != nil {
+		return err
 	}
 	if !a.json {
 		return a.printContext(c)
 	}
-	if ref != 0 {
-		branch, err := rx.Branch(ctx, ref)
+	j, err := newContextJSON(ctx, rx, s, ref, c)
+	if err != nil {
+		return err
+	}
+	return a.emit(j)
+}
+
+// contextAt returns the context at a leaf, 0 for none.
+func contextAt(ctx context.Context, rx *query.Rx, leaf query.Ref, llm bool) (*query.Context, error) {
+	c := &query.Context{ThinkingLevel: "off"}
+	var err error
+	if leaf != 0 {
+		if c, err = rx.Context(ctx, leaf); err != nil {
+			return nil, err
+		}
+	}
+	if llm {
+		c.Messages, err = query.LLM(c.Messages)
+	}
+	return c, err
+}
+
+// newContextJSON returns the context at a leaf of a session in JSON.
+func newContextJSON(ctx context.Context, rx *query.Rx, s *query.Session, leaf query.Ref, c *query.Context) (*contextJSON, error) {
+	j := &contextJSON{
+		Session: s.Key, ID: s.ID, ThinkingLevel: c.ThinkingLevel,
+		Branch: []json.RawMessage{}, Entries: []json.RawMessage{}, Messages: []json.RawMessage{},
+	}
+	if leaf != 0 {
+		branch, err := rx.Branch(ctx, leaf)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		j.Branch, j.Leaf = linesJSON(branch), branch[len(branch)-1].ID
 		j.Entries = linesJSON(c.Entries)
 	}
-	j.ThinkingLevel = c.ThinkingLevel
 	if hasModel(c) {
 		j.Model = &modelJSON{c.Model.Provider, c.Model.ModelID}
 	}
 	for _, m := range c.Messages {
 		j.Messages = append(j.Messages, m.JSON)
 	}
-	return a.emit(j)
+	return j, nil
 }
 
 // hasModel reports whether a context names a model. The message that chose it may name none.

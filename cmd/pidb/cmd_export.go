@@ -107,20 +107,8 @@ func (a *app) export(ctx context.Context, spec string, opts *exportOptions) erro
 			if leaf, err = findLeaf(ctx, rx, &s, opts.leaf); err != nil {
 				return err
 			}
-			if leaf == 0 {
-				return fmt.Errorf("session %s has no entries: %w", quotedKey(s.Key), query.ErrNotFound)
-			}
 		}
-		write := func(w io.Writer) error {
-			switch opts.form {
-			case "normalized":
-				return rx.WriteNormalized(ctx, s.Key, w)
-			case "branch":
-				return rx.WriteBranch(ctx, leaf, a.now, w)
-			}
-			_, err := rx.Write(ctx, s.Key, 0, w)
-			return err
-		}
+		write := func(w io.Writer) error { return a.writeForm(ctx, rx, &s, opts.form, leaf, w) }
 		switch {
 		case toFile:
 			size, err = createFile(opts.out, write)
@@ -148,6 +136,20 @@ func (a *app) export(ctx context.Context, spec string, opts *exportOptions) erro
 	}
 	a.note("%s written to %s", bytesText(size), a.displayPath(path))
 	return nil
+}
+
+// writeForm writes a session in one of the forms of export; that of a branch takes its leaf.
+func (a *app) writeForm(ctx context.Context, rx *query.Rx, s *query.Session, form string, leaf query.Ref, w io.Writer) error {
+	switch {
+	case form == "normalized":
+		return rx.WriteNormalized(ctx, s.Key, w)
+	case form == "branch" && leaf == 0:
+		return fmt.Errorf("session %s has no entries: %w", quotedKey(s.Key), query.ErrNotFound)
+	case form == "branch":
+		return rx.WriteBranch(ctx, leaf, a.now, w)
+	}
+	_, err := rx.Write(ctx, s.Key, 0, w)
+	return err
 }
 
 // createFile makes a new file of what write gives, and takes it away again when that fails.

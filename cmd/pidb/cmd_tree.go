@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"iter"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -52,23 +53,34 @@ run; --all shows every entry. The names in front are those that --leaf takes.`,
 const nodeText = 200
 
 func (a *app) treeJSON(ctx context.Context, rx *query.Rx, s *query.Session) error {
-	l := &lines{rx: rx}
-	for n, err := range rx.Tree(ctx, s.Key) {
+	for node, err := range nodes(ctx, rx, s) {
 		if err != nil {
 			return err
 		}
-		text, err := l.preview(ctx, &n.Entry, nodeText)
-		if err != nil {
-			return err
-		}
-		if err := a.emit(nodeJSON{
-			Line: lineJSON(n.Line), Entry: idJSON(&n.Entry), Parent: parentJSON(&n.Entry), ParentLine: lineJSON(n.ParentLine), Depth: n.Depth,
-			Type: n.Type, Role: n.Role, Timestamp: stamp(n.Timestamp), Label: n.Label, Tip: n.Tip, Text: text,
-		}); err != nil {
+		if err := a.emit(node); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// nodes yields the tree of a session in JSON.
+func nodes(ctx context.Context, rx *query.Rx, s *query.Session) iter.Seq2[nodeJSON, error] {
+	return func(yield func(nodeJSON, error) bool) {
+		l := &lines{rx: rx}
+		for n, err := range rx.Tree(ctx, s.Key) {
+			var text string
+			if err == nil {
+				text, err = l.preview(ctx, &n.Entry, nodeText)
+			}
+			if !yield(nodeJSON{
+				Line: lineJSON(n.Line), Entry: idJSON(&n.Entry), Parent: parentJSON(&n.Entry), ParentLine: lineJSON(n.ParentLine), Depth: n.Depth,
+				Type: n.Type, Role: n.Role, Timestamp: stamp(n.Timestamp), Label: n.Label, Tip: n.Tip, Text: text,
+			}, err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // drawing is a tree that is being drawn.

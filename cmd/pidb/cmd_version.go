@@ -16,14 +16,7 @@ func versionCommand(a *app) *cobra.Command {
 		Args:              arguments(cobra.NoArgs),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(*cobra.Command, []string) error {
-			v := versionJSON{Version: buildVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-			if info, ok := debug.ReadBuildInfo(); ok {
-				for _, setting := range info.Settings {
-					if setting.Key == "vcs.revision" {
-						v.Revision = setting.Value
-					}
-				}
-			}
+			v := thisVersion()
 			if a.json {
 				return a.emit(v)
 			}
@@ -33,6 +26,19 @@ func versionCommand(a *app) *cobra.Command {
 	}
 	jsonHelp(cmd, `{"version":,"revision":,"go":,"platform":}`, "one object")
 	return cmd
+}
+
+// thisVersion says which pidb this is.
+func thisVersion() versionJSON {
+	v := versionJSON{Version: buildVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, setting := range info.Settings {
+			if setting.Key == "vcs.revision" {
+				v.Revision = setting.Value
+			}
+		}
+	}
+	return v
 }
 
 func completionCommand(a *app) *cobra.Command {

@@ -10,6 +10,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv("PIDB_TEST_COMMAND") != "" {
+		main()
+	}
 	testscript.Main(m, map[string]func(){"pidb": main})
 }
 
