@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -81,11 +82,8 @@ func TestSearchIsExact(t *testing.T) {
 	compare := func(text string, mode query.Mode, matches func(string) bool) {
 		want := map[string]bool{}
 		for _, entry := range entries {
-			for _, text := range entry.text {
-				if matches(text) {
-					want[entry.name] = true
-					break
-				}
+			if slices.ContainsFunc(entry.text, matches) {
+				want[entry.name] = true
 			}
 		}
 		result := search(t, a, text, &query.SearchOptions{Mode: mode, All: true})

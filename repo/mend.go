@@ -72,8 +72,8 @@ func (tx *Tx) mend(ctx context.Context, session query.Key, leaf query.Ref) (*men
 	for i := range entries {
 		e := &entries[i]
 		switch {
-		case e.Parent == 0 && e.Top && e.ParentID == "":
-			m.cut(e.Ref) // it may name itself
+		case e.Parent == 0 && e.Top && (e.ParentID == "" || e.ParentID == e.ID):
+			m.cut(e.Ref) // it names itself, or says nothing that pi would read
 		case e.Parent != 0 && e.Top && !walked[e.Ref]:
 			m.cut(e.Ref)
 		}
@@ -90,7 +90,7 @@ func mendPath(path []query.Entry) (*mending, error) {
 			m.parents[path[i].Ref] = path[i-1].Ref
 		}
 	}
-	if len(path) > 0 && (path[0].Parent != 0 || path[0].ParentID == "") {
+	if len(path) > 0 && (path[0].Parent != 0 || path[0].ParentID == "" || path[0].ParentID == path[0].ID) {
 		m.cut(path[0].Ref)
 	}
 	return m, m.settle(path)
