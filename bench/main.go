@@ -12,11 +12,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -28,7 +28,12 @@ import (
 )
 
 func main() {
-	if err := run(context.Background(), os.Args[1:], os.Stdout); err != nil {
+	var out bytes.Buffer
+	err := run(context.Background(), os.Args[1:], &out)
+	if _, writeErr := out.WriteTo(os.Stdout); err == nil {
+		err = writeErr
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -49,11 +54,11 @@ type bench struct {
 	pidb   string
 	corpus string
 	dir    string // scratch
-	out    io.Writer
+	out    *bytes.Buffer
 	words  []string
 }
 
-func run(ctx context.Context, args []string, out io.Writer) error {
+func run(ctx context.Context, args []string, out *bytes.Buffer) (err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	b := bench{out: out}
 	flags.IntVar(&b.runs, "runs", 5, "how often each command runs")
@@ -69,14 +74,13 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if b.words = strings.Split(*words, ","); len(b.words) != 10 {
 		return errors.New("-words takes ten searches")
 	}
-	var err error
 	if b.corpus, err = filepath.Abs(flags.Arg(0)); err != nil {
 		return err
 	}
 	if b.dir, err = os.MkdirTemp("", "pidb-bench-*"); err != nil {
 		return err
 	}
-	defer os.RemoveAll(b.dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
 	return b.run(ctx)
 }
 
