@@ -55,6 +55,10 @@ func (d *DocumentStore[M]) save(ctx context.Context, doc *Document[M]) (time.Tim
 		if lines[i], err = documentLine(&doc.Entries[i]); err != nil {
 			return time.Time{}, fmt.Errorf("entry %q: %w", doc.Entries[i].ID, err)
 		}
+		// What could not be loaded is not saved: a number that JavaScript rounds beyond its type, a time after the year 9999.
+		if _, err := decodeDocumentEntry[M](doc.Entries[i].Type, doc.Entries[i].ID, lines[i]); err != nil {
+			return time.Time{}, err
+		}
 	}
 	var now time.Time
 	err := d.archive.Update(ctx, func(tx *Tx) error {
@@ -167,6 +171,9 @@ func documentLine[M any](e *DocumentEntry[M]) ([]byte, error) {
 	var parsed jsonl.Doc
 	if err := parsed.Parse(text); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidEntry, err)
+	}
+	if err := checkEntry(parsed.Root()); err != nil {
+		return nil, err
 	}
 	return parsed.Root().AppendNormal(nil), nil
 }
@@ -359,28 +366,46 @@ func (d *DocumentStore[M]) read(ctx context.Context, rx *reading, row *documentR
 		ID: summary.ID, Created: summary.Created, Updated: summary.Updated, Title: summary.Title, TitleSource: summary.TitleSource,
 		Metadata: summary.Metadata,
 	}
-	stands := map[string]string{"": ""} // which entry of the document an id stands for
+	var entries []query.Entry
+	parents := map[string]string{}
 	for e, err := range rx.Entries(ctx, row.Session, nil) {
 		if err != nil {
 			return nil, err
 		}
-		if e.Kind != query.KindEntry {
+		if e.Kind == query.KindEntry {
+			entries = append(entries, e)
+			parents[e.ID] = e.ParentID
+		}
+	}
+	// A parent may come after its child.
+	has := map[string]bool{}
+	for i := range entries {
+		if documentType(&entries[i]) != "" {
+			has[entries[i].ID] = true
+		}
+	}
+	stands := func(id string) string {
+		for range entries {
+			if id == "" || has[id] {
+				return id
+			}
+			id = parents[id]
+		}
+		return ""
+	}
+	for i := range entries {
+		e := &entries[i]
+		if documentType(e) == "" {
 			continue
 		}
-		parent := stands[e.ParentID]
-		if documentType(&e) == "" {
-			stands[e.ID] = parent
-			continue
-		}
-		stands[e.ID] = e.ID
-		entry, err := readDocumentEntry[M](ctx, rx, &e)
+		entry, err := readDocumentEntry[M](ctx, rx, e)
 		if err != nil {
 			return nil, err
 		}
-		entry.Parent = parent
+		entry.Parent = stands(e.ParentID)
 		doc.Entries = append(doc.Entries, entry)
 	}
-	doc.Leaf = stands[s.LeafID]
+	doc.Leaf = stands(s.LeafID)
 	return doc, nil
 }
 
@@ -399,16 +424,20 @@ type documentJSON[M any] struct {
 }
 
 func readDocumentEntry[M any](ctx context.Context, rx *reading, e *query.Entry) (DocumentEntry[M], error) {
-	entry := DocumentEntry[M]{ID: e.ID, Type: documentType(e)}
 	text, err := rx.Raw(ctx, e.Ref)
 	if err != nil {
-		return entry, err
+		return DocumentEntry[M]{}, err
 	}
+	return decodeDocumentEntry[M](documentType(e), e.ID, text)
+}
+
+func decodeDocumentEntry[M any](typ DocumentEntryType, id string, text []byte) (DocumentEntry[M], error) {
+	entry := DocumentEntry[M]{ID: id, Type: typ}
 	var line documentJSON[M]
-	err = json.Unmarshal(text, &line)
+	err := json.Unmarshal(text, &line)
 	entry.Time, entry.Message = line.Timestamp, line.Message
 	if err == nil {
-		switch entry.Type {
+		switch typ {
 		case DocumentCompaction:
 			entry.Compaction = &CompactionOf{line.Summary, line.FirstKept, line.TokensBefore, line.Details.ReadFiles, line.Details.ModifiedFiles}
 		case DocumentConfig:
@@ -419,7 +448,7 @@ func readDocumentEntry[M any](ctx context.Context, rx *reading, e *query.Entry) 
 		}
 	}
 	if err != nil {
-		return entry, fmt.Errorf("%w: entry %q: %w", ErrInvalidEntry, e.ID, err)
+		return entry, fmt.Errorf("%w: entry %q: %w", ErrInvalidEntry, id, err)
 	}
 	return entry, nil
 }

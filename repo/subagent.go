@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
+	"unicode/utf8"
 
 	"pidb/query"
 )
@@ -63,9 +65,12 @@ func (s *Session) saveSubagent(ctx context.Context, agent *Subagent) error {
 	if agent.Job == "" {
 		return fmt.Errorf("%w: the job is empty", ErrInvalidID)
 	}
+	if math.IsNaN(agent.Cost) || math.IsInf(agent.Cost, 0) {
+		return fmt.Errorf("%w: the cost is no number", ErrInvalidEntry)
+	}
 	messages := []byte{'['}
 	for i, message := range agent.Messages {
-		if !json.Valid(message) {
+		if !json.Valid(message) || !utf8.Valid(message) {
 			return fmt.Errorf("%w: message %d is no JSON", ErrInvalidEntry, i+1)
 		}
 		if i > 0 {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
 
 	"pidb/repo"
@@ -36,12 +34,8 @@ the leaf.`,
 			}
 			id := ""
 			if !start {
-				e, err := l.entry(ctx, args[1])
-				if err != nil {
+				if id, err = l.branchID(ctx, args[1]); err != nil {
 					return err
-				}
-				if id = e.ID; id == "" {
-					return errors.New("an entry whose id is empty cannot be a leaf")
 				}
 			}
 			if cmd.Flags().Changed("summary") {

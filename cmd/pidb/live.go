@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -52,6 +53,26 @@ func (l *live) entry(ctx context.Context, spec string) (query.Entry, error) {
 		return err
 	})
 	return e, err
+}
+
+// branchID returns the id of an entry that can become the leaf: a branch names it by its
+// id, for which the last line with it stands.
+func (l *live) branchID(ctx context.Context, spec string) (string, error) {
+	e, err := l.entry(ctx, spec)
+	if err != nil {
+		return "", err
+	}
+	if e.ID == "" {
+		return "", errors.New("an entry whose id is empty cannot be a leaf")
+	}
+	err = l.archive.View(ctx, func(rx *query.Rx) error {
+		last, err := rx.EntryByID(ctx, l.info.Key, e.ID)
+		if err == nil && last.Ref != e.Ref {
+			err = fmt.Errorf("line %v shares its id with line %v, and only the last line of an id can be a leaf: extract or fork from it", e.Line, last.Line)
+		}
+		return err
+	})
+	return e.ID, err
 }
 
 // append appends entries, and says how to go on where the session belongs to a file.

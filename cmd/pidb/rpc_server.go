@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -140,6 +141,9 @@ func decodeParams(r *jrpc2.Request, p any) error {
 		if !slices.Contains(names, name) {
 			return usagef("unknown parameter %q; there are %s", name, strings.Join(names, ", "))
 		}
+		if name != entriesParam && hasLoneSurrogate(members[name]) {
+			return usagef("%s has half of a surrogate pair", name)
+		}
 	}
 	if err := r.UnmarshalParams(p); err != nil {
 		if wrong, ok := errors.AsType[*jrpc2.Error](err); ok {
@@ -151,6 +155,25 @@ func decodeParams(r *jrpc2.Request, p any) error {
 		return usagef("%v", err)
 	}
 	return nil
+}
+
+// entriesParam is the parameter that keeps lone surrogates as their escapes.
+const entriesParam = "entries"
+
+var surrogate = regexp.MustCompile(`\\(?:u(?i:(d[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2})|(d[89a-f][0-9a-f]{2}))|.)`)
+
+// hasLoneSurrogate reports whether a string in a JSON text has half of a surrogate pair,
+// which Go cannot hold.
+func hasLoneSurrogate(text []byte) bool {
+	if !bytes.Contains(text, []byte(`\u`)) {
+		return false
+	}
+	for _, m := range surrogate.FindAllSubmatch(text, -1) {
+		if m[2] != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // rpcFailed is the code of errors that have a name.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"pidb/query"
@@ -112,12 +111,8 @@ func (s *rpcServer) branch(ctx context.Context, p *branchParams) (any, error) {
 	}
 	id := ""
 	if p.Entry != nil {
-		e, err := l.entry(ctx, *p.Entry)
-		if err != nil {
+		if id, err = l.branchID(ctx, *p.Entry); err != nil {
 			return nil, err
-		}
-		if id = e.ID; id == "" {
-			return nil, errors.New("an entry whose id is empty cannot be a leaf")
 		}
 	}
 	if p.Answered {
@@ -231,7 +226,7 @@ func (s *rpcServer) label(ctx context.Context, p *labelParams) (any, error) {
 
 type nameParams struct {
 	Session rpcSession `json:"session"`
-	Name    string     `json:"name"`
+	Name    *string    `json:"name"`
 }
 
 func (s *rpcServer) name(ctx context.Context, p *nameParams) (any, error) {
@@ -239,7 +234,10 @@ func (s *rpcServer) name(ctx context.Context, p *nameParams) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids, err := l.append(ctx, repo.SessionName(p.Name))
+	if p.Name == nil {
+		return nil, usagef("name is needed; empty it takes the name away")
+	}
+	ids, err := l.append(ctx, repo.SessionName(*p.Name))
 	if err != nil {
 		return nil, err
 	}
