@@ -14,6 +14,7 @@ import (
 
 	"pidb/jsonl"
 	"pidb/query"
+	"pidb/repo/redact"
 )
 
 // Export writes the file of a session, byte for byte, from the archive alone. Every
@@ -68,6 +69,16 @@ type ExportResult struct {
 	Present  int             // of Sessions: a file with the same bytes was there
 	Bytes    int64           // of Sessions
 	Failed   []ExportFailure // in the order of session keys
+	Redacted redact.Report   // of Sessions
+}
+
+// ExportAllOptions are the options of an export of the whole archive.
+type ExportAllOptions struct {
+	// Progress is called after each session, of which there are twice as many with Redact.
+	Progress func(done, total int)
+	// Redact masks what is written. All sessions are searched before the first is written,
+	// so that what is found in one is masked in all.
+	Redact *redact.Redactor
 }
 
 // ExportFailure is a session that could not be written.
@@ -98,8 +109,11 @@ type exportRow struct {
 // under .versions. A name that is taken gets ~2, ~3 and so on before its ending, but for
 // a file of an earlier export that has the same bytes. dir is made where needed, and
 // nothing outside it is written, whatever paths and ids say; no file in it is replaced. A session that cannot be written is in the result and stops
-// nothing.
-func (a *Archive) ExportAll(ctx context.Context, dir string, progress func(done, total int)) (*ExportResult, error) {
+// nothing. A nil opts writes every byte as it was.
+func (a *Archive) ExportAll(ctx context.Context, dir string, opts *ExportAllOptions) (*ExportResult, error) {
+	if opts == nil {
+		opts = &ExportAllOptions{}
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("export: %w", err)
 	}
@@ -116,12 +130,32 @@ func (a *Archive) ExportAll(ctx context.Context, dir string, progress func(done,
 			FROM session s LEFT JOIN source o ON o.key = s.source ORDER BY s.state = 'superseded', s.key`); err != nil {
 			return err
 		}
+		progress := func(int) {}
+		total := len(rows)
+		if opts.Progress != nil {
+			progress = func(done int) { opts.Progress(done, total) }
+		}
+		before := 0
+		if opts.Redact != nil {
+			before, total = len(rows), 2*len(rows)
+			for i := range rows {
+				learn := opts.Redact.Learn()
+				// What fails here fails again when it is written.
+				_, _ = rx.Write(ctx, rows[i].Key, 0, learn)
+				_ = learn.Close()
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				progress(i + 1)
+			}
+		}
 		taken := map[string]bool{}
 		for i := range rows {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			name, present, err := exportInto(ctx, rx, root, &rows[i], taken)
+			out := &exporting{rx: rx, row: &rows[i], redact: opts.Redact}
+			name, present, err := out.into(ctx, root, taken)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -129,30 +163,66 @@ func (a *Archive) ExportAll(ctx context.Context, dir string, progress func(done,
 				result.Failed = append(result.Failed, ExportFailure{rows[i].Key, filepath.Join(dir, name), err})
 			} else {
 				result.Sessions++
-				result.Bytes += rows[i].Bytes
+				result.Bytes += out.bytes
+				result.Redacted.Add(out.report)
 				if present {
 					result.Present++
 				}
 			}
-			if progress != nil {
-				progress(i+1, len(rows))
-			}
+			progress(before + i + 1)
 		}
 		return nil
 	})
 	return result, mapError(err)
 }
 
-// exportInto writes a session below root under the first name that is free, or finds a
-// file there that holds just its bytes.
-func exportInto(ctx context.Context, rx *reading, root *os.Root, row *exportRow, taken map[string]bool) (name string, present bool, err error) {
-	name = row.relativePath()
+// exporting is a session on its way into a file.
+type exporting struct {
+	rx     *reading
+	row    *exportRow
+	redact *redact.Redactor // nil: nothing is masked
+	bytes  int64            // written or compared last
+	report redact.Report
+}
+
+func (e *exporting) write(ctx context.Context, w io.Writer) error {
+	counted := &countingWriter{w: w}
+	e.bytes, e.report = 0, redact.Report{}
+	if e.redact == nil {
+		_, err := e.rx.Write(ctx, e.row.Key, 0, counted)
+		e.bytes = counted.n
+		return err
+	}
+	masked := e.redact.Writer(counted)
+	_, err := e.rx.Write(ctx, e.row.Key, 0, masked)
+	if err == nil {
+		err = masked.Close()
+	}
+	e.bytes, e.report = counted.n, masked.Report()
+	return err
+}
+
+type countingWriter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *countingWriter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// into writes a session below root under the first name that is free, or finds a file
+// there that holds just what it would write.
+func (e *exporting) into(ctx context.Context, root *os.Root, taken map[string]bool) (name string, present bool, err error) {
+	name = e.row.relativePath()
 	for n := 2; ; n++ {
 		if !taken[name] {
 			file, err := create(root, name)
 			if err == nil {
 				taken[name] = true
-				_, err = rx.Write(ctx, row.Key, 0, file)
+				err = e.write(ctx, file)
 				if closeErr := file.Close(); err == nil {
 					err = closeErr
 				}
@@ -164,7 +234,7 @@ func exportInto(ctx context.Context, rx *reading, root *os.Root, row *exportRow,
 			if !errors.Is(err, fs.ErrExist) {
 				return name, false, err
 			}
-			same, err := holds(ctx, rx, root, name, row)
+			same, err := e.heldBy(ctx, root, name)
 			if err != nil {
 				return name, false, err
 			}
@@ -173,14 +243,14 @@ func exportInto(ctx context.Context, rx *reading, root *os.Root, row *exportRow,
 				return name, true, nil
 			}
 		}
-		name = numbered(row.relativePath(), n)
+		name = numbered(e.row.relativePath(), n)
 	}
 }
 
-// holds reports whether a file below root holds the bytes of a session and no others.
-func holds(ctx context.Context, rx *reading, root *os.Root, name string, row *exportRow) (bool, error) {
+// heldBy reports whether a file below root holds what would be written and nothing else.
+func (e *exporting) heldBy(ctx context.Context, root *os.Root, name string) (bool, error) {
 	info, err := root.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() != row.Bytes {
+	if err != nil || !info.Mode().IsRegular() || e.redact == nil && info.Size() != e.row.Bytes {
 		return false, nil
 	}
 	file, err := root.Open(name)
@@ -188,7 +258,7 @@ func holds(ctx context.Context, rx *reading, root *os.Root, name string, row *ex
 		return false, nil
 	}
 	compare, compared := compareFile(file)
-	if _, err := rx.Write(ctx, row.Key, 0, compare); err != nil {
+	if err := e.write(ctx, compare); err != nil {
 		file.Close()
 		return false, err
 	}

@@ -21,6 +21,8 @@ type exportOptions struct {
 	form string
 	leaf string
 	all  bool
+
+	redact bool
 }
 
 func (a *app) exportCommand() *cobra.Command {
@@ -40,9 +42,14 @@ folder it was imported from; sessions in no file where pi would put them, a name
 taken with ~2, old versions in .versions. A file of an earlier export that has the same
 bytes is left as it is (present). Nothing outside of DIR is written.
 
+--redact masks keys and tokens, as in [redacted:github-pat:1], in what is written and
+nowhere else, and reports on standard error how many of which rule. A secret has the same
+number everywhere. No rule finds all: passwords in prose, names, addresses and paths stay.
+
 --json changes nothing where bytes of a session go to standard output.`,
 		Example: `  pidb export last > session.jsonl
   pidb export 0195f3a2 -o branch.jsonl --form branch --leaf 7c21aa03
+  pidb export last -o share.jsonl --redact
   pidb export --all -o backup/`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if opts.all {
@@ -67,7 +74,7 @@ bytes is left as it is (present). Nothing outside of DIR is written.
 			case opts.leaf != "" && opts.form != "branch":
 				return usagef("--leaf goes with --form branch")
 			case opts.all:
-				return a.exportAll(cmd.Context(), opts.out)
+				return a.exportAll(cmd.Context(), &opts)
 			}
 			return a.export(cmd.Context(), args[0], &opts)
 		},
@@ -77,9 +84,11 @@ bytes is left as it is (present). Nothing outside of DIR is written.
 	flags.StringVar(&opts.form, "form", "original", "`FORM`: original, normalized or branch")
 	flags.StringVar(&opts.leaf, "leaf", "", "with --form branch: the path to `ENTRY`")
 	flags.BoolVar(&opts.all, "all", false, "every session of the archive")
+	flags.BoolVar(&opts.redact, "redact", false, "mask keys and tokens")
 	must(cmd.RegisterFlagCompletionFunc("form", cobra.FixedCompletions([]string{"original", "normalized", "branch"}, cobra.ShellCompDirectiveNoFileComp)))
 	jsonHelp(cmd, `{"session":KEY,"path":,"bytes":}
-{"sessions":,"present":,"bytes":,"failed":[{"session":,"path":,"error":}]}`, "one object where it writes to a FILE, or with --all")
+{"sessions":,"present":,"bytes":,"failed":[{"session":,"path":,"error":}]}
+"redacted":{"secrets":,"masks":,"rules":[{"rule":,"secrets":,"masks":}]}, with --redact`, "one object where it writes to a FILE, or with --all; else that of --redact is on standard error")
 	return cmd
 }
 
@@ -92,13 +101,18 @@ func (a *app) export(ctx context.Context, spec string, opts *exportOptions) erro
 		return err
 	}
 	toFile := opts.out != "" && opts.out != "-"
+	masked, err := newMasking(opts.redact)
+	if err != nil {
+		return err
+	}
+	whole := toFile && opts.form == "original" && !opts.redact
 	var s query.Session
 	var size int64
 	err = archive.View(ctx, func(rx *query.Rx) error {
 		if s, err = findSession(ctx, rx, spec); err != nil {
 			return err
 		}
-		if toFile && opts.form == "original" {
+		if whole {
 			size = s.Bytes
 			return nil
 		}
@@ -109,6 +123,9 @@ func (a *app) export(ctx context.Context, spec string, opts *exportOptions) erro
 			}
 		}
 		write := func(w io.Writer) error { return a.writeForm(ctx, rx, &s, opts.form, leaf, w) }
+		if write, err = masked.around(write); err != nil {
+			return err
+		}
 		switch {
 		case toFile:
 			size, err = createFile(opts.out, write)
@@ -118,24 +135,26 @@ func (a *app) export(ctx context.Context, spec string, opts *exportOptions) erro
 		}
 		return write(a.out)
 	})
-	if err == nil && toFile && opts.form == "original" {
+	if err == nil && whole {
 		err = archive.ExportFile(ctx, s.Key, opts.out)
 	}
 	switch {
 	case errors.Is(err, fs.ErrExist), errors.Is(err, repo.ErrExists):
 		return withHint(fmt.Errorf("%s: %w", opts.out, repo.ErrExists), "export never writes over a file")
-	case err != nil || !toFile:
+	case err != nil:
 		return err
+	case !toFile:
+		return a.sayMasked(masked.reportJSON())
 	}
 	path, err := filepath.Abs(opts.out)
 	if err != nil {
 		return err
 	}
 	if a.json {
-		return a.emit(exportJSON{s.Key, path, size})
+		return a.emit(exportJSON{s.Key, path, size, masked.reportJSON()})
 	}
 	a.note("%s written to %s", bytesText(size), a.displayPath(path))
-	return nil
+	return a.sayMasked(masked.reportJSON())
 }
 
 // writeForm writes a session in one of the forms of export; that of a branch takes its leaf.
@@ -180,7 +199,11 @@ func (p printableWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (a *app) exportAll(ctx context.Context, dir string) error {
+func (a *app) exportAll(ctx context.Context, opts *exportOptions) error {
+	masked, err := newMasking(opts.redact)
+	if err != nil {
+		return err
+	}
 	archive, err := a.open(ctx)
 	if err != nil {
 		return err
@@ -189,12 +212,13 @@ func (a *app) exportAll(ctx context.Context, dir string) error {
 		return err
 	}
 	bar := a.newBar()
-	result, err := archive.ExportAll(ctx, dir, bar.count("exporting"))
+	result, err := archive.ExportAll(ctx, opts.out, &repo.ExportAllOptions{Progress: bar.count("exporting"), Redact: masked.redactor})
 	bar.end()
 	if err != nil {
 		return err
 	}
-	j := exportAllJSON{Sessions: result.Sessions, Present: result.Present, Bytes: result.Bytes, Failed: []failedJSON{}}
+	masked.report = result.Redacted
+	j := exportAllJSON{Sessions: result.Sessions, Present: result.Present, Bytes: result.Bytes, Failed: []failedJSON{}, redactJSON: masked.reportJSON()}
 	for _, f := range result.Failed {
 		j.Failed = append(j.Failed, failedJSON{Session: f.Session, Path: f.Path, Error: f.Err.Error()})
 		a.say("session %s: %s: %v", quotedKey(f.Session), f.Path, f.Err)
@@ -205,7 +229,12 @@ func (a *app) exportAll(ctx context.Context, dir string) error {
 			return err
 		}
 	case !a.quiet:
-		a.out.printf("%s, %s, written to %s; %d of them there already\n", count(result.Sessions, "session", "sessions"), bytesText(result.Bytes), a.displayPath(dir), result.Present)
+		a.out.printf("%s, %s, written to %s; %d of them there already\n", count(result.Sessions, "session", "sessions"), bytesText(result.Bytes), a.displayPath(opts.out), result.Present)
+	}
+	if !a.json {
+		if err := a.sayMasked(j.redactJSON); err != nil {
+			return err
+		}
 	}
 	if len(result.Failed) > 0 {
 		return exitWith(exitFailed)

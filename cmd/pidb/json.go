@@ -383,6 +383,7 @@ type exportJSON struct {
 	Session query.Key `json:"session"`
 	Path    string    `json:"path"`
 	Bytes   int64     `json:"bytes"`
+	redactJSON
 }
 
 // exportAllJSON is what export --all prints.
@@ -391,6 +392,24 @@ type exportAllJSON struct {
 	Present  int          `json:"present"`
 	Bytes    int64        `json:"bytes"`
 	Failed   []failedJSON `json:"failed"`
+	redactJSON
+}
+
+// redactJSON is what export says of --redact.
+type redactJSON struct {
+	Redacted *redactedJSON `json:"redacted,omitempty"`
+}
+
+type redactedJSON struct {
+	Secrets int                `json:"secrets"`
+	Masks   int                `json:"masks"`
+	Rules   []redactedRuleJSON `json:"rules"`
+}
+
+type redactedRuleJSON struct {
+	Rule    string `json:"rule"`
+	Secrets int    `json:"secrets"`
+	Masks   int    `json:"masks"`
 }
 
 // restoreJSON is what restore prints.
