@@ -68,4 +68,5 @@
 //
 // A new archive, its index and their side files have mode 0600, a folder that is made
 // for them 0700; [Archive.Exposed] says where that is no longer so. There is no network.
+// Package redact masks keys in what [Archive.ExportAll] writes, where that is asked for.
 package repo

@@ -73,7 +73,7 @@ func (a *app) sayMasked(j redactJSON) error {
 	default:
 		a.note("masked %s in %s", count(j.Redacted.Secrets, "secret", "secrets"), count(j.Redacted.Masks, "place", "places"))
 		for _, c := range j.Redacted.Rules {
-			a.note("  %s: %s in %s", c.Rule, count(c.Secrets, "secret", "secrets"), count(c.Masks, "place", "places"))
+			a.note("%s: %s in %s", c.Rule, count(c.Secrets, "secret", "secrets"), count(c.Masks, "place", "places"))
 		}
 	}
 	a.note("hint: no rule finds all; read what you share")

@@ -86,10 +86,12 @@ func TestScripts(t *testing.T) {
 					}
 				}
 			},
-			// unescape TO FROM makes a file with raw control characters, so that scripts hold none.
+			// unescape TO FROM makes a file with raw control characters and with keys, so that
+			// scripts hold none.
 			"unescape": func(ts *testscript.TestScript, _ bool, args []string) {
 				text := ts.ReadFile(args[1])
-				replacer := strings.NewReplacer("{ESC}", "\x1b", "{BEL}", "\a", "{CSI}", "\u009b", "{RLO}", "\u202e", "{LRI}", "\u2066", "{BOM}", "\ufeff", "{FF}", "\xff", "{DEL}", "\x7f", "{TAG}", "\U000e0041")
+				replacer := strings.NewReplacer("{ESC}", "\x1b", "{BEL}", "\a", "{CSI}", "\u009b", "{RLO}", "\u202e", "{LRI}", "\u2066", "{BOM}", "\ufeff", "{FF}", "\xff", "{DEL}", "\x7f", "{TAG}", "\U000e0041",
+					"{PAT}", "gh"+"p_"+"q8Zr2LxVb7TnWc4Kd9HyPf3Gs6JmXv5RtQ0e", "{KEY}", "Zr2LxVb7TnWc4Kd9"+"HyPf3Gs6JmXv5Rt8")
 				ts.Check(os.MkdirAll(filepath.Dir(ts.MkAbs(args[0])), 0o700))
 				ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(replacer.Replace(text)), 0o600))
 			},
