@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"slices"
 	"sync"
@@ -99,7 +101,7 @@ func (rx *Rx) chunkAt(ctx context.Context, session Key, offset int64) ([]byte, i
 		WHERE p.session = ? AND p.start <= ?
 		ORDER BY p.start DESC LIMIT 1`, session, offset)
 	if err != nil {
-		return nil, 0, fmt.Errorf("read session #%d at byte %d: %w", session, offset, noRows(err, ErrDamaged))
+		return nil, 0, fmt.Errorf("read session #%d at byte %d: %w", session, offset, unreadable(noRows(err, ErrDamaged)))
 	}
 	c.session = 0
 	data, err := row.decode(c.data)
@@ -134,15 +136,61 @@ func (rx *Rx) Bytes(ctx context.Context, session Key, offset, size int64, dst []
 	return dst, nil
 }
 
-// Write writes the bytes of a session's file from an offset to its end, streaming.
-// Every chunk is proved against its hash before a byte of it is written. It returns
-// the number of bytes written, and an error that wraps [ErrDamaged] where the archive
-// does not hold what follows them.
-func (rx *Rx) Write(ctx context.Context, session Key, offset int64, w io.Writer) (int64, error) {
-	var end, written int64
-	if err := rx.tx.GetContext(ctx, &end, `SELECT bytes FROM session WHERE key = ?`, session); err != nil {
-		return 0, fmt.Errorf("read session #%d: %w", session, noRows(err, ErrNotFound))
+// fileRow is how long the file of a session is, and the state of a SHA-256 of it.
+type fileRow struct {
+	Bytes  int64  `db:"bytes"`
+	SHA256 []byte `db:"sha256"`
+}
+
+// proof hashes the bytes of a session.
+type proof struct {
+	hash.Hash
+	want []byte
+}
+
+func (row *fileRow) proof() (proof, error) {
+	p, state := proof{Hash: sha256.New()}, sha256.New()
+	if err := state.(encoding.BinaryUnmarshaler).UnmarshalBinary(row.SHA256); err != nil {
+		return p, fmt.Errorf("%w: hash state: %w", ErrDamaged, err)
 	}
+	p.want = state.Sum(nil)
+	return p, nil
+}
+
+func (p *proof) check() error {
+	if !bytes.Equal(p.Sum(nil), p.want) {
+		return fmt.Errorf("%w: the bytes do not match the hash of the file", ErrDamaged)
+	}
+	return nil
+}
+
+// Write writes the bytes of a session's file from an offset to its end, streaming.
+// Every chunk is proved against its hash before a byte of it is written, and from offset
+// 0 on the whole against the hash of the file in the end. It returns the number of bytes
+// written, and an error that wraps [ErrDamaged] where the archive does not hold what
+// follows them, or where the whole is not the file.
+func (rx *Rx) Write(ctx context.Context, session Key, offset int64, w io.Writer) (int64, error) {
+	var row fileRow
+	if err := rx.tx.GetContext(ctx, &row, `SELECT bytes, sha256 FROM session WHERE key = ?`, session); err != nil {
+		return 0, fmt.Errorf("read session #%d: %w", session, unreadable(noRows(err, ErrNotFound)))
+	}
+	if offset > 0 {
+		return rx.write(ctx, session, offset, row.Bytes, w)
+	}
+	proof, err := row.proof()
+	if err != nil {
+		return 0, fmt.Errorf("read session #%d: %w", session, err)
+	}
+	n, err := rx.write(ctx, session, 0, row.Bytes, io.MultiWriter(proof, w))
+	if err == nil {
+		if err = proof.check(); err != nil {
+			err = fmt.Errorf("read session #%d: %w", session, err)
+		}
+	}
+	return n, err
+}
+
+func (rx *Rx) write(ctx context.Context, session Key, offset, end int64, w io.Writer) (written int64, err error) {
 	for offset < end {
 		data, start, err := rx.chunkAt(ctx, session, offset)
 		if err != nil {

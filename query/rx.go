@@ -3,10 +3,12 @@ package query
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 
 	"github.com/jmoiron/sqlx"
+	"modernc.org/sqlite"
 )
 
 // Key names a session in one archive: a positive integer that is never used twice.
@@ -58,13 +60,28 @@ func each[T any](ctx context.Context, rx *Rx, f func(*T) error, query string, ar
 	for rows.Next() {
 		var row T
 		if err := rows.StructScan(&row); err != nil {
-			return fmt.Errorf("scan: %w", err)
+			return unreadable(err)
 		}
 		if err := f(&row); err != nil {
 			return err
 		}
 	}
 	return rows.Err()
+}
+
+// unreadable returns the error of a read of rows: a value that does not fit its column is
+// none that was stored, and so the error wraps [ErrDamaged]. Errors of SQLite and of a
+// context stay as they are.
+func unreadable(err error) error {
+	if _, ok := errors.AsType[*sqlite.Error](err); ok {
+		return err
+	}
+	for _, other := range []error{nil, sql.ErrNoRows, sql.ErrTxDone, sql.ErrConnDone, driver.ErrBadConn, context.Canceled, context.DeadlineExceeded, ErrDamaged, ErrNotFound} {
+		if errors.Is(err, other) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %w", ErrDamaged, err)
 }
 
 // noRows returns instead for sql.ErrNoRows, and other errors as they are.

@@ -419,3 +419,48 @@ func TestRebuildKeepsRows(t *testing.T) {
 		t.Errorf("check: %+v, %v: want no findings", check.Findings, err)
 	}
 }
+
+// TestExportProvesTheWhole changes rows so that every chunk is right and the file is not.
+func TestExportProvesTheWhole(t *testing.T) {
+	for name, statement := range map[string]string{
+		"shorter": `UPDATE session SET bytes = bytes - 10 WHERE key = ?`,
+		"other order": `UPDATE piece SET chunk = (SELECT min(chunk) + max(chunk) FROM piece WHERE session = ?1) - chunk
+			WHERE session = ?1 AND chunk IN ((SELECT min(chunk) FROM piece WHERE session = ?1), (SELECT max(chunk) FROM piece WHERE session = ?1))`,
+		"another file": `UPDATE piece SET chunk = (SELECT chunk FROM piece WHERE session <> ?1 AND start = 0) WHERE session = ?1 AND start = 0`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "pidb.db")
+			a, err := repo.Open(t.Context(), path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer a.Close()
+			var text strings.Builder
+			for i := range 3000 {
+				fmt.Fprint(&text, entry(fmt.Sprintf("%06d", i), "", fmt.Sprintf("%x", digest(fmt.Sprint(i)))))
+			}
+			source := write(t, header+text.String(), dir, "s.jsonl")
+			importPaths(t, a, source, write(t, strings.Replace(header, "s-1", "s-2", 1)+text.String(), dir, "t.jsonl"))
+			key := bySource(t, a, source).Key
+			behind(t, path, statement, key)
+			if err := a.Export(t.Context(), key, io.Discard); !errors.Is(err, repo.ErrDamaged) {
+				t.Errorf("export: %v, want ErrDamaged", err)
+			}
+			out := filepath.Join(dir, "out.jsonl")
+			if err := a.ExportFile(t.Context(), key, out); !errors.Is(err, repo.ErrDamaged) {
+				t.Errorf("export to a file: %v, want ErrDamaged", err)
+			}
+			if _, err := os.Stat(out); err == nil {
+				t.Error("the file is there")
+			}
+			result, err := a.ExportAll(t.Context(), filepath.Join(dir, "all"), nil)
+			if err != nil || len(result.Failed) != 1 || result.Failed[0].Session != key {
+				t.Errorf("export of all: %+v, %v: want one failure", result, err)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "all", "s.jsonl")); err == nil {
+				t.Error("the file of the export of all is there")
+			}
+		})
+	}
+}

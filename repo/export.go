@@ -18,8 +18,9 @@ import (
 )
 
 // Export writes the file of a session, byte for byte, from the archive alone. Every
-// chunk is proved against its hash before any of it is written: an error that wraps
-// [ErrDamaged] means that what came before it is right.
+// chunk is proved against its hash before any of it is written, and the whole against the
+// hash of the file: an error that wraps [ErrDamaged] means that what was written is not
+// the file, or not all of it.
 func (a *Archive) Export(ctx context.Context, session query.Key, w io.Writer) error {
 	return a.View(ctx, func(rx *query.Rx) error {
 		_, err := rx.Write(ctx, session, 0, w)
@@ -160,7 +161,7 @@ func (a *Archive) ExportAll(ctx context.Context, dir string, opts *ExportAllOpti
 				return ctx.Err()
 			}
 			if err != nil {
-				result.Failed = append(result.Failed, ExportFailure{rows[i].Key, filepath.Join(dir, name), err})
+				result.Failed = append(result.Failed, ExportFailure{rows[i].Key, filepath.Join(dir, name), mapError(err)})
 			} else {
 				result.Sessions++
 				result.Bytes += out.bytes
