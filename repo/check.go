@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+
+	"github.com/jmoiron/sqlx"
 
 	"pidb/query"
-	"pidb/query/fulltext"
 )
 
 // Finding is something that [Archive.Check] found wrong.
@@ -31,23 +33,20 @@ type CheckResult struct {
 // index against itself. It changes nothing. [Archive.Verify] proves the bytes.
 func (a *Archive) Check(ctx context.Context) (*CheckResult, error) {
 	result := &CheckResult{}
-	err := a.view(ctx, func(rx *reading) error {
-		for area, schema := range map[string]string{"archive": "main", "index": "idx"} {
-			var lines []string
-			if err := rx.tx.SelectContext(ctx, &lines, `PRAGMA `+schema+`.integrity_check(20)`); err != nil {
-				if !errors.Is(mapError(err), ErrDamaged) {
-					return err
-				}
-				lines = []string{err.Error()}
-			}
-			for _, line := range lines {
-				if line != "ok" {
-					result.add(area, line)
-				}
-			}
-		}
-		if err := checkIndex(ctx, rx, result); err != nil {
+	found, err := a.checkIndex(ctx)
+	if err != nil {
+		return result, fmt.Errorf("check: %w", mapError(err))
+	}
+	for _, detail := range found {
+		result.add("index", detail)
+	}
+	err = a.view(ctx, func(rx *reading) error {
+		lines, err := integrity(ctx, rx.tx, "main")
+		if err != nil {
 			return err
+		}
+		for _, line := range lines {
+			result.add("archive", line)
 		}
 		return rx.check(ctx, result)
 	})
@@ -57,18 +56,16 @@ func (a *Archive) Check(ctx context.Context) (*CheckResult, error) {
 	return result, nil
 }
 
-// checkIndex reads the whole search index.
-func checkIndex(ctx context.Context, rx *reading, result *CheckResult) error {
-	index, err := fulltext.Open(ctx, rx.tx, "idx")
-	if err == nil {
-		defer index.Close()
-		err = index.Check(ctx)
+// integrity returns what SQLite finds wrong with a database.
+func integrity(ctx context.Context, tx *sqlx.Tx, schema string) ([]string, error) {
+	var lines []string
+	if err := tx.SelectContext(ctx, &lines, `PRAGMA `+schema+`.integrity_check(20)`); err != nil {
+		if !errors.Is(mapError(err), ErrDamaged) {
+			return nil, err
+		}
+		return []string{err.Error()}, nil
 	}
-	if err = mapError(err); errors.Is(err, ErrDamaged) && ctx.Err() == nil {
-		result.add("index", err.Error())
-		return nil
-	}
-	return err
+	return slices.DeleteFunc(lines, func(line string) bool { return line == "ok" }), nil
 }
 
 func (r *CheckResult) add(area, detail string) {
@@ -85,7 +82,8 @@ func (rx *reading) check(ctx context.Context, result *CheckResult) error {
 		return err
 	}
 	if err := rx.tx.GetContext(ctx, &result.Indexed, `
-		SELECT count(*) FROM session s JOIN idx.indexed i ON i.session = s.key AND i.nonce = s.nonce AND i.rows >= s.rows`); err != nil {
+		SELECT count(*) FROM session s JOIN idx.indexed i ON i.session = s.key AND i.nonce = s.nonce AND i.rows >= s.rows`); err != nil &&
+		!errors.Is(mapError(err), ErrDamaged) {
 		return err
 	}
 	for _, invariant := range invariants {
@@ -178,10 +176,8 @@ func (a *Archive) Rebuild(ctx context.Context, progress func(done, total int)) e
 			progress(i+1, len(keys))
 		}
 	}
-	for _, table := range []string{"indexed", "watermark", "segment", "block", "list", "lost"} {
-		if _, err := a.index.ExecContext(ctx, `DELETE FROM `+table); err != nil {
-			return fmt.Errorf("rebuild index: %w", mapError(err))
-		}
+	if err := a.emptyIndex(ctx); err != nil {
+		return fmt.Errorf("rebuild: %w", mapError(err))
 	}
 	return errors.Join(append(damaged, a.UpdateIndex(ctx, nil))...)
 }

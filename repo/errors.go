@@ -73,7 +73,9 @@ func mapError(err error) error {
 	case sqlite3.SQLITE_CANTOPEN:
 		// The file is there, or was just made.
 		sentinel = fs.ErrPermission
-	case sqlite3.SQLITE_CORRUPT:
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR:
+		// Every statement fits the schema that was checked when the archive was opened: one that is
+		// wrong met a schema that is damaged.
 		sentinel = ErrDamaged
 	case sqlite3.SQLITE_NOTADB:
 		sentinel = ErrForeign

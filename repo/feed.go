@@ -29,13 +29,12 @@ type stale struct {
 }
 
 // UpdateIndex feeds the search index with the lines that it lacks and takes out what
-// was deleted. Lines whose bytes are damaged are left out. It costs a query when there
-// is nothing to do. progress, if any, is told the bytes of sessions done and to be done.
+// was deleted. Lines whose bytes are damaged are left out, and an index that turns out to
+// be damaged is made anew. It costs a query when there is nothing to do. progress, if any, is told the bytes of sessions done and to be done.
 func (a *Archive) UpdateIndex(ctx context.Context, progress func(done, total int64)) error {
 	a.indexing.Lock()
 	defer a.indexing.Unlock()
-	f := &feeder{archive: a, progress: progress}
-	if err := f.update(ctx); err != nil {
+	if err := a.feed(ctx, &feeder{archive: a, progress: progress}); err != nil {
 		return fmt.Errorf("update search index: %w", mapError(err))
 	}
 	return nil
@@ -56,11 +55,24 @@ func (a *Archive) IndexIsOld(ctx context.Context) (bool, error) {
 func (a *Archive) RenewIndex(ctx context.Context, progress func(done, total int64)) error {
 	a.indexing.Lock()
 	defer a.indexing.Unlock()
-	f := &feeder{archive: a, progress: progress, renew: true}
-	if err := f.update(ctx); err != nil {
+	if err := a.feed(ctx, &feeder{archive: a, progress: progress, renew: true}); err != nil {
 		return fmt.Errorf("renew search index: %w", mapError(err))
 	}
 	return nil
+}
+
+// feed brings the index up to the archive for who holds its lock. Where it is damaged, it is
+// made anew.
+func (a *Archive) feed(ctx context.Context, f *feeder) error {
+	err := f.update(ctx)
+	if !mayBeDamage(ctx, err) {
+		return err
+	}
+	if renewed, repairErr := a.repairIndex(ctx); !renewed || repairErr != nil {
+		return errors.Join(err, repairErr)
+	}
+	f.reset()
+	return f.update(ctx)
 }
 
 // feeder moves text from the archive to the index.

@@ -57,9 +57,8 @@ func (im *importer) load(ctx context.Context, jobs []*job) error {
 	stop()
 	for range parts {
 	}
-	if followErr := im.index(ctx, follow.wait()); err == nil {
-		err = followErr
-	}
+	// Who called feeds the index with all that is missing yet, and sees what stands against it.
+	_ = follow.wait()
 	if err == nil && failed != nil {
 		err = failed
 	}
