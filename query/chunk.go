@@ -101,7 +101,7 @@ func (rx *Rx) chunkAt(ctx context.Context, session Key, offset int64) ([]byte, i
 		WHERE p.session = ? AND p.start <= ?
 		ORDER BY p.start DESC LIMIT 1`, session, offset)
 	if err != nil {
-		return nil, 0, fmt.Errorf("read session #%d at byte %d: %w", session, offset, unreadable(noRows(err, ErrDamaged)))
+		return nil, 0, fmt.Errorf("read session #%d at byte %d: %w", session, offset, Unreadable(noRows(err, ErrDamaged)))
 	}
 	c.session = 0
 	data, err := row.decode(c.data)
@@ -172,7 +172,7 @@ func (p *proof) check() error {
 func (rx *Rx) Write(ctx context.Context, session Key, offset int64, w io.Writer) (int64, error) {
 	var row fileRow
 	if err := rx.tx.GetContext(ctx, &row, `SELECT bytes, sha256 FROM session WHERE key = ?`, session); err != nil {
-		return 0, fmt.Errorf("read session #%d: %w", session, unreadable(noRows(err, ErrNotFound)))
+		return 0, fmt.Errorf("read session #%d: %w", session, Unreadable(noRows(err, ErrNotFound)))
 	}
 	if offset > 0 {
 		return rx.write(ctx, session, offset, row.Bytes, w)

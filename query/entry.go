@@ -71,7 +71,7 @@ func newEntryScan(width int, more ...any) *entryScan {
 // scan reads a row.
 func (s *entryScan) scan(rows *sqlx.Rows) (*entryRow, error) {
 	if err := rows.Scan(s.dest...); err != nil {
-		return nil, fmt.Errorf("scan entry: %w", unreadable(err))
+		return nil, fmt.Errorf("scan entry: %w", Unreadable(err))
 	}
 	v := &s.values
 	row := &entryRow{

@@ -34,7 +34,7 @@ type hitRow struct {
 const hitColumns = `e.ref, e.line, e.part, e.start, e.size, e.type, e.role, e.id, e.ms, e.digest, e.value`
 
 func (row *hitRow) scan(rows interface{ Scan(...any) error }) error {
-	return unreadable(rows.Scan(&row.Ref, &row.Line, &row.Part, &row.Start, &row.Size, &row.Type, &row.Role, &row.ID, &row.MS, &row.Digest, &row.Value))
+	return Unreadable(rows.Scan(&row.Ref, &row.Line, &row.Part, &row.Start, &row.Size, &row.Type, &row.Role, &row.ID, &row.MS, &row.Digest, &row.Value))
 }
 
 // onlyTools reports whether only what tools got and gave is asked for.

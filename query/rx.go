@@ -60,7 +60,7 @@ func each[T any](ctx context.Context, rx *Rx, f func(*T) error, query string, ar
 	for rows.Next() {
 		var row T
 		if err := rows.StructScan(&row); err != nil {
-			return unreadable(err)
+			return Unreadable(err)
 		}
 		if err := f(&row); err != nil {
 			return err
@@ -69,10 +69,10 @@ func each[T any](ctx context.Context, rx *Rx, f func(*T) error, query string, ar
 	return rows.Err()
 }
 
-// unreadable returns the error of a read of rows: a value that does not fit its column is
-// none that was stored, and so the error wraps [ErrDamaged]. Errors of SQLite and of a
-// context stay as they are.
-func unreadable(err error) error {
+// Unreadable returns the error of a read of rows: a value that does not fit its column is
+// none that was stored, and so the error wraps [ErrDamaged]. Errors of SQLite, of a context
+// and of a transaction that is over stay as they are.
+func Unreadable(err error) error {
 	if _, ok := errors.AsType[*sqlite.Error](err); ok {
 		return err
 	}

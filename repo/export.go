@@ -129,7 +129,7 @@ func (a *Archive) ExportAll(ctx context.Context, dir string, opts *ExportAllOpti
 		if err := rx.tx.SelectContext(ctx, &rows, `
 			SELECT s.key, s.id, s.version, s.state, s.cwd, s.created_ms, o.path, o.root, s.bytes
 			FROM session s LEFT JOIN source o ON o.key = s.source ORDER BY s.state = 'superseded', s.key`); err != nil {
-			return err
+			return query.Unreadable(err)
 		}
 		progress := func(int) {}
 		total := len(rows)

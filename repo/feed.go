@@ -162,7 +162,7 @@ func (f *feeder) gather(ctx context.Context) (*mark, error) {
 			FROM session s LEFT JOIN idx.indexed i ON i.session = s.key
 			WHERE s.change > ? AND (i.nonce IS NOT s.nonce OR i.rows <> s.rows) OR ? AND i.version <> ?
 			ORDER BY s.modified_ms DESC`, fulltext.Version, since, f.renew, fulltext.Version); err != nil {
-			return err
+			return query.Unreadable(err)
 		}
 		return rx.tx.SelectContext(ctx, &m.gone, `
 			SELECT i.session FROM idx.indexed i WHERE NOT EXISTS (SELECT 1 FROM session s WHERE s.key = i.session)`)
@@ -232,7 +232,7 @@ func (f *feeder) session(ctx context.Context, rx *reading, s *stale) error {
 	for rows.Next() {
 		var row lineRow
 		if err := rows.Scan(&row.Ref, &row.Start, &row.Size, &row.MS); err != nil {
-			return err
+			return query.Unreadable(err)
 		}
 		entry, segments, err := f.lines.read(ctx, rx, &row)
 		if err != nil && !errors.Is(mapError(err), ErrDamaged) {

@@ -93,7 +93,7 @@ func (rx *reading) sessionState(ctx context.Context, key query.Key) (*sessionSta
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, fmt.Errorf("session #%d: %w", key, ErrNotFound)
 	}
-	return &s, err
+	return &s, query.Unreadable(err)
 }
 
 // writer stores parts in a transaction.

@@ -366,7 +366,9 @@ func (a *app) warnExposed(archive *repo.Archive, named bool) {
 	}
 }
 
-// view opens the archive, takes in what changed, and calls f with what is there then.
+// view opens the archive, takes in what changed, and calls f with what is there then. Where
+// f needs the search index, it is called once more should that be damaged: it prints
+// nothing before it has searched.
 func (a *app) view(ctx context.Context, index indexing, f func(rx *query.Rx) error) error {
 	archive, err := a.open(ctx)
 	if err != nil {
@@ -375,7 +377,14 @@ func (a *app) view(ctx context.Context, index indexing, f func(rx *query.Rx) err
 	if err := a.sync(ctx, archive, index); err != nil {
 		return err
 	}
-	if err := archive.View(ctx, f); err != nil || index == withoutIndex {
+	err = archive.View(ctx, f)
+	if index == withIndex && exitCode(err) == exitFailed && ctx.Err() == nil && !errors.Is(err, repo.ErrBusy) {
+		// The search index may be damaged: it is derived, and a new one answers.
+		if err = a.repairIndex(ctx, archive, err); err == nil {
+			err = archive.View(ctx, f)
+		}
+	}
+	if err != nil || index == withoutIndex {
 		return err
 	}
 	return a.renewIndex(ctx, archive)

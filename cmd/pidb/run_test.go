@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -36,6 +37,47 @@ func TestInterrupt(t *testing.T) {
 	}
 	if n := strings.Count(stdout.String(), "\n"); n != 5 {
 		t.Errorf("%d sessions were kept, want 5", n)
+	}
+}
+
+// TestSearchRepairs damages the search index in ways that only a search sees.
+func TestSearchRepairs(t *testing.T) {
+	samples := filepath.Join("..", "..", "testdata", "sessions")
+	path := filepath.Join(t.TempDir(), "pidb.db")
+	pidb := func(args ...string) (stdout, stderr string) {
+		t.Helper()
+		var out, err strings.Builder
+		if code := run(t.Context(), append([]string{"--db", path}, args...), func(string) string { return "" }, strings.NewReader(""), &out, &err); code != exitDone {
+			t.Fatalf("pidb %s ended with %d: %s", strings.Join(args, " "), code, err.String())
+		}
+		return out.String(), err.String()
+	}
+	pidb("import", samples)
+	want, _ := pidb("search", "--json", "backoff")
+	if want == "" {
+		t.Fatal("nothing is found before")
+	}
+	for _, statement := range []string{
+		`UPDATE segment SET sum = sum + 1`, `UPDATE segment SET runs = x'00'`, `UPDATE block SET heads = x'ff'`, `UPDATE block SET words = x'00'`,
+		`DELETE FROM block`, `DROP TABLE block`,
+	} {
+		db, err := sql.Open("sqlite", strings.TrimSuffix(path, ".db")+".index.db")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		got, stderr := pidb("search", "--json", "backoff")
+		if got != want || !strings.Contains(stderr, "pidb: the search index was damaged and has been made anew\n") {
+			t.Errorf("%s: found %s; stderr: %s", statement, got, stderr)
+		}
+		if out, _ := pidb("doctor"); !strings.Contains(out, "nothing is wrong") {
+			t.Errorf("%s: doctor: %s", statement, out)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -57,9 +58,7 @@ func (a *app) sync(ctx context.Context, archive *repo.Archive, index indexing) e
 func (a *app) updateIndex(ctx context.Context, archive *repo.Archive) error {
 	bar := a.newBar()
 	defer bar.end()
-	err := archive.UpdateIndex(ctx, func(done, total int64) {
-		bar.phase(repo.Progress{Phase: repo.PhaseIndex, Bytes: done, TotalBytes: total})
-	})
+	err := archive.UpdateIndex(ctx, bar.bytes)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -85,6 +84,19 @@ func (a *app) renewIndex(ctx context.Context, archive *repo.Archive) error {
 		return ctx.Err()
 	}
 	a.noteIndex(err)
+	return nil
+}
+
+// repairIndex makes a damaged search index anew, and says so. It returns the error that it
+// is called for where nothing of the index is damaged.
+func (a *app) repairIndex(ctx context.Context, archive *repo.Archive, err error) error {
+	bar := a.newBar()
+	repaired, repairErr := archive.RepairIndex(ctx, bar.bytes)
+	bar.end()
+	if repairErr != nil || !repaired {
+		return errors.Join(err, repairErr)
+	}
+	a.note("the search index was damaged and has been made anew")
 	return nil
 }
 
@@ -143,6 +155,11 @@ func (b *bar) phase(p repo.Progress) {
 		what = "indexing"
 	}
 	b.show(what, p.Bytes, p.TotalBytes, true)
+}
+
+// bytes shows how much text is searchable.
+func (b *bar) bytes(done, total int64) {
+	b.phase(repo.Progress{Phase: repo.PhaseIndex, Bytes: done, TotalBytes: total})
 }
 
 // count shows the progress of something that goes from session to session.
