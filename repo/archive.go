@@ -197,7 +197,16 @@ func (a *Archive) view(ctx context.Context, f func(rx *reading) error) error {
 		return mapError(err)
 	}
 	defer tx.Rollback()
-	return mapError(f(&reading{Rx: query.NewRx(tx), tx: tx, archive: a}))
+	return mapError(ended(ctx, f(&reading{Rx: query.NewRx(tx), tx: tx, archive: a})))
+}
+
+// ended returns the error of a transaction. One that is over because ctx has ended says so
+// in its own words, which are none for a caller.
+func ended(ctx context.Context, err error) error {
+	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+	return err
 }
 
 // Tx writes to an archive. It reads what it wrote itself.
@@ -211,27 +220,31 @@ type Tx struct {
 // Update calls f in a transaction that is committed when f returns nil and undone when
 // it does not. It waits for other writers.
 func (a *Archive) Update(ctx context.Context, f func(tx *Tx) error) error {
+	return mapError(ended(ctx, a.update(ctx, f)))
+}
+
+func (a *Archive) update(ctx context.Context, f func(tx *Tx) error) error {
 	if err := a.prepared.prepare(ctx, a.write); err != nil {
-		return mapError(err)
+		return err
 	}
 	sqlTx, err := a.write.BeginTxx(ctx, nil)
 	if err != nil {
-		return mapError(err)
+		return err
 	}
 	defer sqlTx.Rollback()
 	tx := &Tx{reading: reading{Rx: query.NewRx(sqlTx), tx: sqlTx, prepared: map[string]*sqlx.Stmt{}, archive: a}, now: a.now().UTC()}
 	if err := tx.get(ctx, &tx.change, `SELECT change + 1 FROM archive`); err != nil {
-		return mapError(err)
+		return err
 	}
 	if err := f(tx); err != nil {
-		return mapError(err)
+		return err
 	}
 	if tx.changed {
 		if _, err := tx.exec(ctx, `UPDATE archive SET change = ?`, tx.change); err != nil {
-			return mapError(err)
+			return err
 		}
 	}
-	return mapError(sqlTx.Commit())
+	return sqlTx.Commit()
 }
 
 // touch returns the value for session.change of a session whose lines change in this

@@ -258,9 +258,11 @@ func (w *crashWriter) deletes(round string) error {
 		return err
 	}
 	fmt.Println("forgetting", s.Key())
-	_, err = s.Delete(w.ctx)
+	if _, err := s.Delete(w.ctx); err != nil {
+		return err
+	}
 	fmt.Println("gone", s.Key())
-	return err
+	return nil
 }
 
 // indexes feeds the index in many steps, so that segments are merged, and deletes from it.
@@ -273,9 +275,11 @@ func (w *crashWriter) indexes(round string) error {
 		return err
 	}
 	fmt.Println("forgetting", s.Key())
-	_, err = s.Delete(w.ctx)
+	if _, err := s.Delete(w.ctx); err != nil {
+		return err
+	}
 	fmt.Println("gone", s.Key())
-	return err
+	return nil
 }
 
 // rebuilds makes what is derived anew.
