@@ -464,3 +464,27 @@ func TestExportProvesTheWhole(t *testing.T) {
 		})
 	}
 }
+
+// TestExportAllWithoutRoot exports a session whose source has lost its root.
+func TestExportAllWithoutRoot(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "pidb.db")
+	a, err := repo.Open(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	importPaths(t, a, write(t, header+user1, dir, "s.jsonl"))
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	behind(t, path, `PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'root       TEXT    NOT NULL', 'root TEXT') WHERE name = 'source'`)
+	behind(t, path, `UPDATE source SET root = NULL`)
+	if a, err = repo.Open(t.Context(), path, nil); err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	result, err := a.ExportAll(t.Context(), filepath.Join(dir, "all"), nil)
+	if err != nil || result.Sessions != 1 || len(result.Failed) != 0 {
+		t.Errorf("export of all: %+v, %v", result, err)
+	}
+}

@@ -289,7 +289,7 @@ func numbered(name string, n int) string {
 // relativePath is where an export of the archive puts a session.
 func (row *exportRow) relativePath() string {
 	var name string
-	if row.Path != nil {
+	if row.Path != nil && row.Root != nil { // a damaged row may lack one
 		relative, err := filepath.Rel(*row.Root, *row.Path)
 		if err != nil || !filepath.IsLocal(relative) {
 			relative = filepath.Base(*row.Path)
