@@ -200,11 +200,11 @@ func (a *Archive) view(ctx context.Context, f func(rx *reading) error) error {
 	return mapError(ended(ctx, f(&reading{Rx: query.NewRx(tx), tx: tx, archive: a})))
 }
 
-// ended returns the error of a transaction. One that is over because ctx has ended says so
-// in its own words, which are none for a caller.
+// ended returns the error of a transaction. When ctx ends, the transaction ends under its
+// statements: whatever they say then, it was ctx.
 func ended(ctx context.Context, err error) error {
-	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
-		return fmt.Errorf("%w: %w", ctx.Err(), err)
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
 	}
 	return err
 }

@@ -222,7 +222,7 @@ func (a *Archive) rebuild(ctx context.Context, key query.Key) error {
 	if err != nil || len(parts) == 0 {
 		return err
 	}
-	return a.Update(context.WithoutCancel(ctx), func(tx *Tx) error {
+	return a.Update(ctx, func(tx *Tx) error {
 		w := newWriter()
 		for _, p := range parts {
 			if _, err := w.store(ctx, tx, p); err != nil {
