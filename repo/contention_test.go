@@ -55,8 +55,16 @@ func (c *contender) run(d time.Duration) error {
 		name string
 		do   func(round string) error
 	}{
-		{"append", c.appends}, {"append", c.appends}, {"append", c.appends}, {"search", c.searches}, {"export", c.exports},
-		{"import", c.imports}, {"create", c.creates}, {"delete", c.deletesOne}, {"fork", c.forksOne}, {"list", c.lists},
+		{"append", c.appends},
+		{"append", c.appends},
+		{"append", c.appends},
+		{"search", c.searches},
+		{"export", c.exports},
+		{"import", c.imports},
+		{"create", c.creates},
+		{"delete", c.deletesOne},
+		{"fork", c.forksOne},
+		{"list", c.lists},
 	}
 	for began, i := time.Now(), 0; time.Since(began) < d; i++ {
 		call := calls[c.rand.IntN(len(calls))]

@@ -283,7 +283,7 @@ func TestSteps(t *testing.T) {
 		}
 		return a
 	}
-	tries := number(t, "PIDB_FAULTS", 3)
+	tries := number(t, "PIDB_FAULTS", 1)
 	seed := uint64(number(t, "PIDB_SEED", 1))
 	for i, call := range stepCalls {
 		t.Run(call.name, func(t *testing.T) {

@@ -30,7 +30,8 @@ type stale struct {
 
 // UpdateIndex feeds the search index with the lines that it lacks and takes out what
 // was deleted. Lines whose bytes are damaged are left out, and an index that turns out to
-// be damaged is made anew. It costs a query when there is nothing to do. progress, if any, is told the bytes of sessions done and to be done.
+// be damaged is made anew. It costs a query when there is nothing to do. progress, if any,
+// is told the bytes of sessions done and to be done.
 func (a *Archive) UpdateIndex(ctx context.Context, progress func(done, total int64)) error {
 	a.indexing.Lock()
 	defer a.indexing.Unlock()

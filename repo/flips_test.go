@@ -114,7 +114,7 @@ func TestFlips(t *testing.T) {
 		t.Fatal(err)
 	}
 	seed := uint64(number(t, "PIDB_SEED", 1))
-	n := number(t, "PIDB_FLIPS", 6)
+	n := number(t, "PIDB_FLIPS", 3)
 	for i, flip := range flips {
 		t.Run(flip.name, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, uint64(i)))
@@ -278,7 +278,7 @@ func TestIndexFlips(t *testing.T) {
 	seed := uint64(number(t, "PIDB_SEED", 1))
 	for i, flip := range flips {
 		random := rand.New(rand.NewPCG(seed, uint64(100+i)))
-		for c := range number(t, "PIDB_FLIPS", 6) {
+		for c := range number(t, "PIDB_FLIPS", 3) {
 			fault := func(format string, args ...any) {
 				t.Helper()
 				t.Errorf("%s, case %d, seed %d: %s", flip.name, c, seed, fmt.Sprintf(format, args...))

@@ -99,7 +99,7 @@ func filled(t *testing.T, w *crashWorld, seed, limit uint64, more func()) (said 
 // TestFileLimit lets files grow to some size only.
 func TestFileLimit(t *testing.T) {
 	seed := uint64(number(t, "PIDB_SEED", 1))
-	for i := range number(t, "PIDB_FULL", 3) {
+	for i := range number(t, "PIDB_FULL", 2) {
 		w := newCrashWorld(t, filepath.Join(t.TempDir(), strconv.Itoa(i)))
 		w.begin(t, "append")
 		write(t, header+user1, w.dir, "sources", "f0.jsonl")
@@ -115,7 +115,7 @@ func TestFileLimit(t *testing.T) {
 // TestFullDisk fills a file system of its own. It needs the right to mount one.
 func TestFullDisk(t *testing.T) {
 	seed := uint64(number(t, "PIDB_SEED", 1))
-	for i := range number(t, "PIDB_FULL", 3) {
+	for i := range number(t, "PIDB_FULL", 2) {
 		dir := filepath.Join(t.TempDir(), "full")
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)

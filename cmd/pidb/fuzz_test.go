@@ -72,9 +72,21 @@ func FuzzPrinted(f *testing.F) {
 			word = "a"
 		}
 		for _, args := range [][]string{
-			{"ls"}, {"ls", "--json"}, {"show", "#1"}, {"show", "--all", "#1"}, {"tree", "--all", "#1"}, {"context", "#1"}, {"context", "--llm", "#1"},
-			{"entries", "#1"}, {"entries", "#1", "--json", "--raw"}, {"stats", "--by", "model"}, {"stats", "--by", "cwd"}, {"search", "--", word},
-			{"search", "--json", "--", word}, {"search", "--substring", "--", word}, {"verify"},
+			{"ls"},
+			{"ls", "--json"},
+			{"show", "#1"},
+			{"show", "--all", "#1"},
+			{"tree", "--all", "#1"},
+			{"context", "#1"},
+			{"context", "--llm", "#1"},
+			{"entries", "#1"},
+			{"entries", "#1", "--json", "--raw"},
+			{"stats", "--by", "model"},
+			{"stats", "--by", "cwd"},
+			{"search", "--", word},
+			{"search", "--json", "--", word},
+			{"search", "--substring", "--", word},
+			{"verify"},
 		} {
 			pidb(args...)
 		}
