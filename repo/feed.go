@@ -147,6 +147,12 @@ func (f *feeder) gather(ctx context.Context) (*mark, error) {
 	m := &mark{}
 	upToDate := false
 	err := f.archive.view(ctx, func(rx *reading) error {
+		// Each of the two databases is seen as it is when it is read first. The index is the older one:
+		// a session that it has and the archive has not is gone, and not one that has come since.
+		var marks int
+		if err := rx.tx.GetContext(ctx, &marks, `SELECT count(*) FROM idx.watermark`); err != nil {
+			return err
+		}
 		if err := rx.tx.QueryRowContext(ctx, `SELECT uuid, change FROM archive`).Scan(&m.uuid, &m.change); err != nil {
 			return err
 		}
