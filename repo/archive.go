@@ -244,7 +244,11 @@ func (a *Archive) update(ctx context.Context, f func(tx *Tx) error) error {
 			return err
 		}
 	}
-	return sqlTx.Commit()
+	if err := sqlTx.Commit(); err != nil {
+		return err
+	}
+	emptyLog(ctx, a.write, a.path)
+	return nil
 }
 
 // touch returns the value for session.change of a session whose lines change in this

@@ -395,7 +395,11 @@ func (f *feeder) write(ctx context.Context, do func(tx *sqlx.Tx, index *fulltext
 	if err := do(tx, index); err != nil {
 		return err
 	}
-	return tx.Commit()
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	emptyLog(ctx, f.archive.index, f.archive.IndexPath())
+	return nil
 }
 
 // lineReader reads the text of lines. It holds what can be used again.
