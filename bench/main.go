@@ -44,6 +44,7 @@ type row struct {
 	name    string
 	before  func() error // made ready for each run; not timed
 	command []string
+	env     []string
 	times   []time.Duration
 	memory  int64 // greatest, in bytes
 }
@@ -125,6 +126,7 @@ func (b *bench) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	fmt.Fprintln(b.out, "\nThe memory of a small command is that of this program, from which it was started, at least.")
 	fmt.Fprintf(b.out, "\narchive and index: %d MB, %.2f of the source\n", archive.bytes>>20, float64(archive.bytes)/float64(source.bytes))
 	return nil
 }
@@ -179,13 +181,19 @@ func (b *bench) rows(ctx context.Context, largest string) ([]*row, error) {
 		}
 	}
 	if pi := os.Getenv("PIDB_PI"); pi != "" {
-		script := filepath.Join(b.dir, "listall.mjs")
-		text := fmt.Sprintf("import { SessionManager } from %q;\nawait SessionManager.listAll(%q);\n",
-			filepath.Join(pi, "node_modules/@earendil-works/pi-coding-agent/dist/core/session-manager.js"), b.corpus)
+		agent, script := filepath.Join(b.dir, "agent"), filepath.Join(b.dir, "listall.mjs")
+		if err := os.MkdirAll(agent, 0o700); err != nil {
+			return nil, err
+		}
+		if err := os.Symlink(b.corpus, filepath.Join(agent, "sessions")); err != nil {
+			return nil, err
+		}
+		text := fmt.Sprintf("import { SessionManager } from %q;\nif ((await SessionManager.listAll()).length === 0) process.exit(1);\n",
+			filepath.Join(pi, "node_modules/@earendil-works/pi-coding-agent/dist/core/session-manager.js"))
 		if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
 			return nil, err
 		}
-		rows = append(rows, &row{name: listAll, command: []string{filepath.Join(pi, "node_modules/node/bin/node"), script}})
+		rows = append(rows, &row{name: listAll, env: []string{"PI_CODING_AGENT_DIR=" + agent}, command: []string{filepath.Join(pi, "node_modules/node/bin/node"), script}})
 	}
 	return rows, nil
 }
@@ -198,7 +206,7 @@ func (r *row) once(ctx context.Context) error {
 		}
 	}
 	cmd := exec.CommandContext(ctx, r.command[0], r.command[1:]...)
-	cmd.Env = append(os.Environ(), "NO_COLOR=1")
+	cmd.Env = append(append(os.Environ(), "NO_COLOR=1"), r.env...)
 	began := time.Now()
 	output, err := cmd.CombinedOutput()
 	r.times = append(r.times, time.Since(began))
