@@ -11,7 +11,9 @@ import (
 // Delete takes a session out of the archive: its lines, its place in listings, its text
 // in searches, all in one transaction. A session that came from a file goes with its
 // older versions, and a sync does not bring it back; importing the file by name does.
-// An older version goes alone. Reports whether the session was there.
+// An older version goes alone. What is deleted is overwritten in the archive and in the
+// search index once their write-ahead logs are emptied. Reports whether the session was
+// there.
 func (a *Archive) Delete(ctx context.Context, session query.Key) (bool, error) {
 	deleted := false
 	err := a.Update(ctx, func(tx *Tx) (err error) {
@@ -40,10 +42,17 @@ func (tx *Tx) Delete(ctx context.Context, session query.Key) (bool, error) {
 			return false, err
 		}
 	}
+	// What is deleted on purpose is overwritten, not only let go of.
+	if _, err := tx.tx.ExecContext(ctx, `PRAGMA secure_delete = ON`); err != nil {
+		return false, err
+	}
 	for _, key := range keys {
 		if err := tx.bury(ctx, key); err != nil {
 			return false, err
 		}
+	}
+	if _, err := tx.tx.ExecContext(ctx, `PRAGMA secure_delete = OFF`); err != nil {
+		return false, err
 	}
 	if s.Source == nil {
 		return true, nil

@@ -85,7 +85,7 @@ func (a *Archive) tryIndex(ctx context.Context) error {
 	}
 	var err error
 	a.index, err = openDB(a.IndexPath(), "", 1, url.Values{
-		"_pragma": {"page_size=" + pageSize, "cache_size=-4096", "temp_store=MEMORY", "journal_size_limit=67108864"},
+		"_pragma": {"page_size=" + pageSize, "cache_size=-4096", "temp_store=MEMORY", "journal_size_limit=67108864", "secure_delete=ON"},
 		"_txlock": {"immediate"}, "_synchronous": {"OFF"},
 	})
 	if err != nil {
