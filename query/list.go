@@ -278,3 +278,15 @@ func ceilMilli(t time.Time) int64 {
 	}
 	return ms
 }
+
+// CountSessions returns how many sessions a search looks at with these options, of which
+// CWD and Session count, and how many the archive has.
+func (rx *Rx) CountSessions(ctx context.Context, opts *SearchOptions) (searched, all int, err error) {
+	s := &search{rx: rx, opts: *opts}
+	where := s.sessionFilter()
+	if err := rx.tx.GetContext(ctx, &searched, `SELECT count(*) FROM session s WHERE TRUE`+where.and(), where.args...); err != nil {
+		return 0, 0, err
+	}
+	err = rx.tx.GetContext(ctx, &all, `SELECT count(*) FROM session`)
+	return searched, all, err
+}

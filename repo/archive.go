@@ -66,7 +66,7 @@ const busyTimeout = "60000"
 // append writes a dozen pages, and of a hundred appends at most one should wait for that.
 const checkpointPages = "4000"
 
-// pageSize of a new archive and of its index, in bytes.
+// pageSize of a new archive, in bytes.
 const pageSize = "8192"
 
 // Open opens the archive at path, and makes it where there is none, in a folder that is

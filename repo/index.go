@@ -77,6 +77,9 @@ func isDatabase(path string) bool {
 	return n == 0 || string(start[:n]) == magic
 }
 
+// indexPageSize is larger than that of the archive: what the index holds are blobs.
+const indexPageSize = "32768"
+
 var errIndexVersion = errors.New("index of another version")
 
 func (a *Archive) tryIndex(ctx context.Context) error {
@@ -85,7 +88,7 @@ func (a *Archive) tryIndex(ctx context.Context) error {
 	}
 	var err error
 	a.index, err = openDB(a.IndexPath(), "", 1, url.Values{
-		"_pragma": {"page_size=" + pageSize, "cache_size=-4096", "temp_store=MEMORY", "journal_size_limit=67108864", "secure_delete=ON"},
+		"_pragma": {"page_size=" + indexPageSize, "cache_size=-4096", "temp_store=MEMORY", "journal_size_limit=67108864", "secure_delete=ON"},
 		"_txlock": {"immediate"}, "_synchronous": {"OFF"},
 	})
 	if err != nil {

@@ -182,30 +182,16 @@ func (a *app) noteNothingFound(ctx context.Context, rx *query.Rx, text string, o
 		a.note("the query is empty: nothing to look for")
 		return nil
 	}
-	all, _, err := rx.List(ctx, &query.ListOptions{All: true, Archived: true})
+	n, all, err := rx.CountSessions(ctx, opts)
 	if err != nil {
 		return err
-	}
-	fitting, _, err := rx.List(ctx, &query.ListOptions{All: true, Archived: true, CWD: opts.CWD})
-	if err != nil {
-		return err
-	}
-	// Of a file that was rewritten the last version is searched, or the one that is named.
-	searched := func(s query.Session) bool {
-		return opts.Session == 0 && s.State != query.Superseded || opts.Session == s.Key
-	}
-	n := 0
-	for i := range fitting {
-		if searched(fitting[i]) {
-			n++
-		}
 	}
 	narrowed := len(opts.Roles) > 0 || len(opts.Types) > 0 || opts.Name != "" || opts.Errors || len(opts.Tools) > 0 || opts.Model != "" || !opts.Since.IsZero() || !opts.Until.IsZero()
 	switch {
-	case len(all) == 0:
+	case all == 0:
 		a.noteEmpty()
 	case n == 0:
-		a.note("no session fits, of %s", count(len(all), "session", "sessions"))
+		a.note("no session fits, of %s", count(all, "session", "sessions"))
 	case narrowed:
 		a.note("nothing found in the entries that fit, of %s", count(n, "session", "sessions"))
 	default:
