@@ -134,7 +134,7 @@ func overwrite(conn driver.Conn, path string) error {
 
 // createIndex makes an empty index.
 func createIndex(ctx context.Context, path string) error {
-	base, err := sqlite.NewConnector(fileURI(path, url.Values{"_pragma": {"page_size=" + pageSize, "journal_mode=OFF", "synchronous=OFF"}}))
+	base, err := sqlite.NewConnector(fileURI(path, url.Values{"_pragma": {"page_size=" + indexPageSize, "journal_mode=OFF", "synchronous=OFF"}}))
 	if err != nil {
 		return err
 	}
