@@ -37,7 +37,7 @@ type incoming struct {
 	state      query.State
 	native     bool
 	moved      movedLeaf
-	metadata   []metadataRow
+	kept       kept
 	follows    query.Key // session here that it is a later version of; 0: none is known
 	open       func() (io.ReadCloser, error)
 }
@@ -138,7 +138,7 @@ func (in *intake) take(ctx context.Context, s *incoming, onto *sessionState) (qu
 		if err := tx.putLeaf(ctx, key, s.moved); err != nil {
 			return err
 		}
-		return tx.addMetadata(ctx, key, s.metadata)
+		return tx.addKept(ctx, key, &s.kept)
 	})
 	return key, last.sum.entries, err
 }
@@ -215,14 +215,4 @@ func (tx *Tx) putSource(ctx context.Context, source *sourceRow) (int64, error) {
 		INSERT INTO source (path, root, size, mtime_ns, ctime_ns, inode, state, problem, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING key`,
 		source.Path, source.Root, source.Size, source.MtimeNS, source.CtimeNS, source.Inode, source.State, source.Problem, source.Detail)
 	return key, err
-}
-
-// addMetadata stores the metadata that a session lacks.
-func (tx *Tx) addMetadata(ctx context.Context, key query.Key, rows []metadataRow) error {
-	for _, row := range rows {
-		if _, err := tx.exec(ctx, `INSERT INTO metadata (session, key, value) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, key, row.Key, row.Value); err != nil {
-			return err
-		}
-	}
-	return nil
 }

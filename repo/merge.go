@@ -236,7 +236,8 @@ func (rx *reading) incoming(ctx context.Context, s *incoming) error {
 		SELECT s.leaf_moved, e.line, e.part FROM session s LEFT JOIN entry e ON e.ref = s.leaf WHERE s.key = ?`, s.key); err != nil {
 		return err
 	}
-	return rx.tx.SelectContext(ctx, &s.metadata, `SELECT key, value FROM metadata WHERE session = ? ORDER BY key`, s.key)
+	s.kept, err = rx.kept(ctx, s.key)
+	return err
 }
 
 // mergeOne brings one session in.
@@ -289,7 +290,7 @@ func (m *merger) passed(s *incoming, here query.Key) {
 
 // same brings what no line holds to a session whose lines are here.
 func (m *merger) same(ctx context.Context, here query.Key, s *incoming) error {
-	if !s.moved.Moved && len(s.metadata) == 0 {
+	if !s.moved.Moved && s.kept.empty() {
 		return nil
 	}
 	return m.archive.Update(ctx, func(tx *Tx) error {
@@ -302,7 +303,7 @@ func (m *merger) same(ctx context.Context, here query.Key, s *incoming) error {
 				return err
 			}
 		}
-		return tx.addMetadata(ctx, here, s.metadata)
+		return tx.addKept(ctx, here, &s.kept)
 	})
 }
 

@@ -285,7 +285,10 @@ func (s *salvager) save(ctx context.Context, key query.Key, r *remains) error {
 	session := s.wreck.sessions[key]
 	in := &incoming{key: key, id: session.row.ID, headerless: session.row.Headerless, version: max(session.row.Version, 1), state: query.Live}
 	if session.known {
-		in.state, in.native, in.metadata = session.row.State, session.row.Native, s.wreck.metadata[key]
+		in.state, in.native = session.row.State, session.row.Native
+		if k := s.wreck.kept[key]; k != nil {
+			in.kept = *k
+		}
 	}
 	damage := SalvageDamage{Session: key, ID: in.id, Lost: r.lost, Detail: r.doubt}
 	if in.source = s.source(key); in.source != nil {

@@ -23,7 +23,7 @@ type wreck struct {
 	sources  map[int64]*sourceRow
 	chunks   map[int64][]wreckChunk // by key, those that are likelier first
 	hashes   map[string]int64       // keys of chunks by hash, from the index of hashes
-	metadata map[query.Key][]metadataRow
+	kept     map[query.Key]*kept
 	buried   []wreckTombstone
 	seen     map[query.Key]bool // sessions that have rows of lines
 }
@@ -59,7 +59,7 @@ type wreckTombstone struct {
 func openWreck(ctx context.Context, path string) (*wreck, error) {
 	w := &wreck{
 		owner: map[uint32]string{}, sessions: map[query.Key]*wreckSession{}, sources: map[int64]*sourceRow{}, chunks: map[int64][]wreckChunk{},
-		hashes: map[string]int64{}, metadata: map[query.Key][]metadataRow{}, seen: map[query.Key]bool{},
+		hashes: map[string]int64{}, kept: map[query.Key]*kept{}, seen: map[query.Key]bool{},
 	}
 	err := w.open(ctx, path)
 	if err != nil {
@@ -205,6 +205,11 @@ func (w *wreck) readRow(n *node, cell int, rowid int64, c []any, stray bool) {
 		}
 	case isEntry(c):
 		w.seen[query.Ref(rowid).Session()] = true
+	case isDocument(c):
+		w.keptBy(rowid).document = &keptDocument{c[1].(string), c[2].(int64), c[3].(int64)}
+	case isSubagent(c):
+		k := w.keptBy(c[0].(int64))
+		k.agents = append(k.agents, subagentOf(c))
 	case isTombstone(c):
 		if !stray {
 			w.buried = append(w.buried, wreckTombstone{
@@ -231,10 +236,22 @@ func (w *wreck) readIndex(c []any, name string) {
 		key, ok1 := c[1].(string)
 		value, ok2 := c[2].(string)
 		if ok1 && ok2 {
-			session := query.Key(c[0].(int64))
-			w.metadata[session] = append(w.metadata[session], metadataRow{key, value})
+			k := w.keptBy(c[0].(int64))
+			k.metadata = append(k.metadata, keptMetadata{key, value, len(c) == 4 && c[3] == int64(1)})
 		}
+	case len(c) == 2 && name == "idempotency" && isText(c[0]) && isInt(c[1]):
+		w.keptBy(c[1].(int64)).idempotency = new(c[0].(string))
 	}
+}
+
+// keptBy returns what a session keeps beside its lines, to be filled in.
+func (w *wreck) keptBy(session int64) *kept {
+	k := w.kept[query.Key(session)]
+	if k == nil {
+		k = &kept{}
+		w.kept[query.Key(session)] = k
+	}
+	return k
 }
 
 // addPiece remembers a chunk that may stand at an offset of a session.
@@ -376,6 +393,51 @@ func isChunk(c []any) bool {
 
 func isTombstone(c []any) bool {
 	return len(c) >= 5 && c[0] == nil && isBlob(c[1], sha256.Size) && isInt(c[2]) && isText(c[3]) && isInt(c[4])
+}
+
+func isDocument(c []any) bool {
+	return len(c) == 5 && c[0] == nil && isText(c[1]) && isInt(c[2]) && isInt(c[3]) && isInt(c[4])
+}
+
+func isSubagent(c []any) bool {
+	if len(c) != 15 || !isInt(c[0]) || !isInt(c[8]) {
+		return false
+	}
+	for _, v := range c[1:8] {
+		if !isText(v) {
+			return false
+		}
+	}
+	_, ok := c[14].([]byte)
+	return ok
+}
+
+// subagentOf reads a row of the subagent table.
+func subagentOf(c []any) subagentRow {
+	text := func(i int) string { return c[i].(string) }
+	number := func(i int) *int64 {
+		if n, ok := c[i].(int64); ok {
+			return &n
+		}
+		return nil
+	}
+	row := subagentRow{
+		Job: text(1), Task: text(2), Model: text(3), Status: text(4), Result: text(5), Error: text(6), Thinking: text(7),
+		Async: c[8] == int64(1), StartedMS: number(9), FinishedMS: number(10), Messages: slices.Clone(c[14].([]byte)),
+	}
+	if usage, ok := c[11].(string); ok {
+		row.Usage = &usage
+	}
+	switch cost := c[12].(type) {
+	case float64:
+		row.Cost = cost
+	case int64:
+		row.Cost = float64(cost) // SQLite stores a real without a fraction so
+	}
+	if n := number(13); n != nil {
+		row.ContextPercent = new(int(*n))
+	}
+	return row
 }
 
 func isSource(c []any) bool {

@@ -4,14 +4,14 @@
 ALTER TABLE metadata ADD COLUMN fixed INTEGER NOT NULL DEFAULT 0 CHECK (fixed IN (0, 1));
 
 -- The key under which a program asked for a session, so that asking again finds it. Primary data, as metadata: no line
--- holds it. A rebuild leaves it alone, a backup carries it, and it goes with its session.
+-- holds it. A rebuild leaves it alone, backup, merge and salvage carry it, and it goes with its session.
 CREATE TABLE idempotency (
     key     TEXT    PRIMARY KEY NOT NULL,
     session INTEGER NOT NULL UNIQUE REFERENCES session (key) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
 
--- A conversation that a session started beside its own. Primary data: no line holds it. A rebuild leaves it alone, a
--- backup carries it, and it goes with its session. Forks do not have it.
+-- A conversation that a session started beside its own. Primary data: no line holds it. A rebuild leaves it alone,
+-- backup, merge and salvage carry it, and it goes with its session. Forks do not have it.
 CREATE TABLE subagent (
     session     INTEGER NOT NULL REFERENCES session (key) ON DELETE CASCADE,
     job         TEXT    NOT NULL,           -- names it within the session
@@ -32,7 +32,7 @@ CREATE TABLE subagent (
 ) STRICT;
 
 -- A session that a document store saves as a whole. Its lines are what was saved last. Primary data: a rebuild leaves it
--- alone, a backup carries it, and it goes with its session.
+-- alone, backup, merge and salvage carry it, and it goes with its session.
 CREATE TABLE document (
     session    INTEGER PRIMARY KEY REFERENCES session (key) ON DELETE CASCADE,
     store      TEXT    NOT NULL,            -- of which store it is: the folder that its sessions are for
