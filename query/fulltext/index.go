@@ -152,24 +152,16 @@ func (x *Index) block(ctx context.Context, s *segment, n int) (*block, error) {
 		return b, nil
 	}
 	b := &block{}
-	var words sql.RawBytes
-	// A statement of its own, since RawBytes live as long as the row.
-	rows, err := x.tx.QueryContext(ctx, `SELECT words, heads FROM `+x.schema+`block WHERE key = ?`, s.key<<keyBits|int64(n))
+	var packed []byte
+	err := x.one(ctx, s.key<<keyBits|int64(n), `SELECT words, heads FROM `+x.schema+`block WHERE key = ?`, &packed, &b.heads)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("block %d of segment %d: %w", n, s.key, err)
 	}
-	defer rows.Close()
-	if !rows.Next() {
-		return nil, fmt.Errorf("%w: no block %d of segment %d", ErrDamaged, n, s.key)
-	}
-	if err := rows.Scan(&words, &b.heads); err != nil {
-		return nil, err
-	}
-	if b.words, err = unpack(nil, words); err != nil {
+	if b.words, err = unpack(nil, packed); err != nil {
 		return nil, err
 	}
 	s.blocks[n] = b
-	return b, rows.Err()
+	return b, nil
 }
 
 // head returns the head of the i-th word of a block.
