@@ -61,7 +61,8 @@ var straight = strings.NewReplacer("“", `"`, "”", `"`, "„", `"`, "‟", `"
 var fieldPattern = regexp.MustCompile(`^(?i:(role|tool|cwd|model|name|session|before|after|since|until|type|is)):("[^"]*"?|[^\s"]+)`)
 
 // parseQuery reads a query. Words and phrases in double quotes are terms; a quote that
-// is not closed reaches to the end. A minus before a term excludes it, a star behind it
+// is not closed reaches to the end. A minus before a term excludes it, but for one letter
+// or digit alone, a star behind it
 // leaves its last word open, OR between two terms asks for either. A field that means
 // says is one is a filter. Anything is a query: what could not be an operator where it
 // stands is text.
@@ -77,17 +78,15 @@ func parseQuery(query string, means func(field) bool) parsed {
 		}
 		var t term
 		if rest, ok := strings.CutPrefix(query, "-"); ok && rest != "" && !or {
-			if r, _ := utf8.DecodeRuneInString(rest); r != '-' && !unicode.IsSpace(r) {
+			if r, _ := utf8.DecodeRuneInString(rest); r != '-' && !unicode.IsSpace(r) && !isSwitch(rest) {
 				t.not = true
 				query = rest
 			}
 		}
-		if m := fieldPattern.FindStringSubmatch(query); m != nil && !or {
-			if f := (field{strings.ToLower(m[1]), strings.Trim(m[2], `"`), t.not}); f.value != "" && means(f) {
-				p.fields = append(p.fields, f)
-				query = query[len(m[0]):]
-				continue
-			}
+		if f, rest, ok := cutField(query, t.not, means); ok && !or {
+			p.fields = append(p.fields, f)
+			query = rest
+			continue
 		}
 		var typed string
 		var quoted bool
@@ -107,6 +106,38 @@ func parseQuery(query string, means func(field) bool) parsed {
 	}
 	p.keep(list)
 	return p
+}
+
+// isSwitch reports whether what follows a minus is one letter or digit: the -n of a command.
+func isSwitch(rest string) bool {
+	return asciiWord(rest[0]) && (len(rest) == 1 || unicode.IsSpace(rune(rest[1])))
+}
+
+func asciiWord(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
+}
+
+// cutField cuts a field that means says is one from a query.
+func cutField(query string, not bool, means func(field) bool) (f field, rest string, ok bool) {
+	m := fieldPattern.FindStringSubmatch(query)
+	if m == nil {
+		return f, query, false
+	}
+	f = field{strings.ToLower(m[1]), strings.Trim(m[2], `"`), not}
+	return f, query[len(m[0]):], f.value != "" && means(f)
+}
+
+// cutFields cuts the fields that a query begins with.
+func cutFields(query string, means func(field) bool) (fields []field, rest string) {
+	for {
+		query = strings.TrimLeftFunc(query, unicode.IsSpace)
+		text, not := strings.CutPrefix(query, "-")
+		f, rest, ok := cutField(text, not, means)
+		if !ok {
+			return fields, query
+		}
+		fields, query = append(fields, f), rest
+	}
 }
 
 // cutTerm cuts a word or a phrase from a query.
@@ -283,6 +314,7 @@ func (m *termMarker) find(text []byte, found []bool) []mark {
 		}
 	}
 	var open, still []progress
+	var inside []insideWord
 	var parts []fulltext.Part
 	var t fulltext.Tokenizer
 	t.Reset(text)
@@ -291,27 +323,33 @@ func (m *termMarker) find(text []byte, found []bool) []mark {
 		if !ok {
 			break
 		}
-		still = still[:0]
 		symbols := text[end : end+t.Symbols]
-		for _, p := range open {
-			term := &m.terms[p.term]
-			n, ok := term.accepts(p.words, t.Word, symbols)
-			if !ok {
-				continue
-			}
-			if p.words++; p.words == len(term.words) {
-				g.add(p.start, end+n, p.term)
-			} else {
-				still = append(still, p)
-			}
-		}
+		still = m.goOn(&g, still[:0], open, t.Word, symbols, end)
 		still = m.begin(&g, still, t.Word, start, end)
 		if len(symbols) > 0 {
 			still = m.begin(&g, still, append(t.Word, symbols...), start, end+len(symbols))
 		} else if !t.Apart {
 			parts = fulltext.AppendParts(parts[:0], text[start:end])
+			inside = inside[:0]
+			// Parts come in the order of their starts: what ends where one begins is known by then.
 			for _, part := range parts {
-				still = m.part(&g, still, t.Word[part.Start:part.End], start+part.Start, start+part.End, start+part.End == end)
+				from := len(still)
+				word := t.Word[part.Start:part.End]
+				if part.Start == 0 {
+					still = m.goOn(&g, still, open, word, nil, start+part.End)
+				}
+				for _, before := range inside {
+					if before.end == part.Start {
+						still = m.goOn(&g, still, []progress{before.progress}, word, nil, start+part.End)
+					}
+				}
+				still = m.begin(&g, still, word, start+part.Start, start+part.End)
+				if part.End < len(t.Word) {
+					for _, p := range still[from:] {
+						inside = append(inside, insideWord{p, part.End})
+					}
+					still = still[:from]
+				}
 			}
 		}
 		open, still = still, open
@@ -319,7 +357,30 @@ func (m *termMarker) find(text []byte, found []bool) []mark {
 	return g.marks
 }
 
-// begin finds the terms that begin with a word.
+// insideWord is a phrase that is found up to a place inside a word.
+type insideWord struct {
+	progress
+	end int
+}
+
+// goOn finds the open phrases that go on with a word, and appends those that are not whole.
+func (m *termMarker) goOn(g *marking, still, open []progress, word, symbols []byte, end int) []progress {
+	for _, p := range open {
+		term := &m.terms[p.term]
+		n, ok := term.accepts(p.words, word, symbols)
+		if !ok {
+			continue
+		}
+		if p.words++; p.words == len(term.words) {
+			g.add(p.start, end+n, p.term)
+		} else {
+			still = append(still, p)
+		}
+	}
+	return still
+}
+
+// begin finds the terms that begin with a word, or a part of one.
 func (m *termMarker) begin(g *marking, still []progress, word []byte, start, end int) []progress {
 	for _, i := range m.starts[string(word)] {
 		if len(m.terms[i].words) == 1 {
@@ -329,24 +390,10 @@ func (m *termMarker) begin(g *marking, still []progress, word []byte, start, end
 		}
 	}
 	for _, i := range m.prefixes {
+		if n := len(g.marks); n > 0 && g.marks[n-1].start == start && g.marks[n-1].term == i {
+			continue // A part of what is marked.
+		}
 		if strings.HasPrefix(string(word), m.terms[i].words[0].word) {
-			g.add(start, end, i)
-		}
-	}
-	return still
-}
-
-// part finds the terms that are a part of a word, or begin with one at its end.
-func (m *termMarker) part(g *marking, still []progress, part []byte, start, end int, last bool) []progress {
-	for _, i := range m.starts[string(part)] {
-		if len(m.terms[i].words) == 1 {
-			g.add(start, end, i)
-		} else if last {
-			still = append(still, progress{i, 1, start})
-		}
-	}
-	for _, i := range m.prefixes {
-		if strings.HasPrefix(string(part), m.terms[i].words[0].word) {
 			g.add(start, end, i)
 		}
 	}

@@ -143,7 +143,11 @@ func (s *search) describe(hit *Hit, row *hitRow, segments []jsonl.Segment) bool 
 				all[n] = true
 			}
 		}
-		if rank := [2]int{terms, len(places)}; best < 0 || rank[0] > score[0] || rank[0] == score[0] && rank[1] > score[1] {
+		rank := [2]int{terms, len(places)}
+		if s.terms == 0 && segments[i].Kind != jsonl.SegToolName {
+			rank[0] = 1 // What it was called with tells more than its name.
+		}
+		if best < 0 || rank[0] > score[0] || rank[0] == score[0] && rank[1] > score[1] {
 			best, score, marks = i, rank, places
 		}
 	}

@@ -60,12 +60,14 @@ type SearchOptions struct {
 	// time of the search, and UTC.
 	Now  time.Time
 	Zone *time.Location
+	// Home is the folder that ~ in the cwd: of a query stands for; empty: any.
+	Home string
 }
 
 // Unknown is a word of a query that no entry has.
 type Unknown struct {
 	Word    string   // as it was typed
-	Nearest []string // words that entries have and that are spelled much like it, the likeliest first
+	Nearest []string // words that entries have and that are spelled much like it or begin with it, the likeliest first
 }
 
 // Hit is an entry that answers a query.
@@ -102,7 +104,8 @@ type SearchResult struct {
 // of an identifier too: session in parseSessionEntry. The fields role: tool: cwd: model:
 // name: session: before: after: type: and is:error are filters, with a minus before them
 // what is not wanted; where their value means nothing they are words. A query that begins
-// with re: is the regular expression that follows, in any case. Every string is a query.
+// with re:, but for fields before it, is the regular expression that follows, in any
+// case. Every string is a query.
 // In the modes Substring and Regexp every entry with a match is found, also where the
 // match is a part of words, the newest first.
 //
@@ -191,18 +194,19 @@ func (s *search) run(ctx context.Context, query string) error {
 	}
 	switch s.opts.Mode {
 	case Words:
-		expr, ok := strings.CutPrefix(strings.TrimSpace(query), "re:")
+		fields, rest := cutFields(query, s.means)
+		expr, ok := strings.CutPrefix(rest, "re:")
 		if !ok {
 			return s.runWords(ctx, query)
 		}
-		return s.runRegexp(ctx, strings.TrimSpace(expr), true)
+		return s.runRegexp(ctx, strings.TrimSpace(expr), true, fields)
 	case Substring:
 		if query == "" {
 			return nil
 		}
-		return s.runPattern(ctx, literalPattern(query))
+		return s.runPattern(ctx, literalPattern(query), nil)
 	case Regexp:
-		return s.runRegexp(ctx, query, false)
+		return s.runRegexp(ctx, query, false, nil)
 	}
 	return fmt.Errorf("unknown mode %d", s.opts.Mode)
 }
@@ -270,6 +274,9 @@ func (s *search) addUnknown(ctx context.Context, p *parsed, needs [][]int, witho
 		for _, i := range needs[n] {
 			for _, w := range p.terms[i].words {
 				typed := p.terms[i].text[w.start:w.end]
+				if p.terms[i].prefix && w.end == len(p.terms[i].text) {
+					typed += "*"
+				}
 				nearest, known, err := s.index.Nearest(ctx, w.word, nearestWords)
 				if err != nil {
 					return err

@@ -483,6 +483,22 @@ func TestSearchFlags(t *testing.T) {
 		{"summaryword OR retry", query.SearchOptions{Types: []string{"compaction"}}, "compact"},
 		{"error", query.SearchOptions{Errors: true}, ""},
 		{"retry", query.SearchOptions{Types: []string{"message"}, Roles: []string{"user"}}, "ask ask2"},
+		{"l", query.SearchOptions{Mode: query.Substring, Types: []string{"label", "compaction"}}, "compact labelled"},
+		{".", query.SearchOptions{Mode: query.Regexp, Types: []string{"session_info"}}, "named"},
+		{"er", query.SearchOptions{Mode: query.Substring, Errors: true}, ""},
+		{"retry cwd:/home/dev/two", query.SearchOptions{Session: 1}, ""},
+		{"retry session:bb", query.SearchOptions{Session: 1}, ""},
+		{"retry name:other", query.SearchOptions{Session: 1}, ""},
+		{"retry", query.SearchOptions{Session: 1, Name: "other"}, ""},
+		{"retry name:nameword cwd:one", query.SearchOptions{Session: 1}, "ask call grepped named"},
+		{"retry cwd:~/two", query.SearchOptions{Home: "/home/dev"}, "answer2 ask2"},
+		{"retry cwd:~/two", query.SearchOptions{Home: "/home/mira"}, ""},
+		{"retry cwd:/", query.SearchOptions{Session: 2}, "answer2 ask2"},
+		{"retry model:other model:small", query.SearchOptions{}, "ask2"},
+		{"retry model:small", query.SearchOptions{Model: "acme"}, ""},
+		{"role:user re:^the retry", query.SearchOptions{}, "ask2"},
+		{"-role:assistant -role:tool -tool:grep re:retry", query.SearchOptions{}, "ask ask2 named"},
+		{"-role:assistant -tool:grep re:r.", query.SearchOptions{Session: 1, Types: []string{"message"}}, "ask listed shell"},
 	} {
 		if got := sortedEntriesOf(search(t, a, test.query, &test.opts).Hits); got != test.want {
 			t.Errorf("%s %+v: %q, want %q", test.query, test.opts, got, test.want)

@@ -21,6 +21,7 @@ type searchFilters struct {
 	old      map[Key]bool // superseded sessions, where nothing else says which are searched
 	types    []string     // of which one has to fit
 	notTags  []string
+	models   []string // of which each has to fit
 	notModel []string
 	errors   bool // only entries that tell of an error
 }
@@ -57,6 +58,9 @@ func (s *search) moment(text string) (time.Time, bool) {
 func (s *search) filter(ctx context.Context, fields []field) error {
 	f := &s.filters
 	f.types, f.errors = slices.Clone(s.opts.Types), s.opts.Errors
+	if s.opts.Model != "" {
+		f.models = []string{s.opts.Model}
+	}
 	if s.opts.Name != "" {
 		fields = append(slices.Clone(fields), field{name: "name", value: s.opts.Name})
 	}
@@ -95,7 +99,7 @@ func (s *search) filter(ctx context.Context, fields []field) error {
 			if field.not {
 				f.notModel = append(f.notModel, field.value)
 			} else {
-				s.opts.Model = field.value
+				f.models = append(f.models, field.value)
 			}
 		case "before", "until":
 			if t, ok := s.moment(field.value); ok && (s.opts.Until.IsZero() || t.Before(s.opts.Until)) {
@@ -164,17 +168,19 @@ func (s *search) sessionsOf(ctx context.Context, field field) (map[Key]bool, err
 	keys := map[Key]bool{}
 	if field.name == "session" && !field.not {
 		found, err := s.rx.Find(ctx, field.value)
-		if ambiguous, ok := errors.AsType[*AmbiguousError](err); ok {
-			for _, c := range ambiguous.Candidates {
-				keys[c.Key] = true
-			}
+		_, ambiguous := errors.AsType[*AmbiguousError](err)
+		switch {
+		case ambiguous: // Of these the error names only some.
+		case errors.Is(err, ErrNotFound):
 			return keys, nil
+		default:
+			keys[found.Key] = true
+			return keys, err
 		}
-		if errors.Is(err, ErrNotFound) {
-			return keys, nil
-		}
-		keys[found.Key] = true
-		return keys, err
+	}
+	folder := field.value
+	if rest, ok := strings.CutPrefix(folder, "~"); ok && s.opts.Home != "" && (rest == "" || rest[0] == '/') {
+		folder = s.opts.Home + rest
 	}
 	fits := func(id, cwd, name string) bool {
 		switch field.name {
@@ -183,7 +189,7 @@ func (s *search) sessionsOf(ctx context.Context, field field) (map[Key]bool, err
 		case "name":
 			return strings.Contains(strings.ToLower(name), strings.ToLower(field.value))
 		}
-		return inFolder(cwd, field.value)
+		return inFolder(cwd, folder)
 	}
 	err := each(ctx, s.rx, func(row *struct {
 		Key  Key    `db:"key"`
@@ -196,7 +202,7 @@ func (s *search) sessionsOf(ctx context.Context, field field) (map[Key]bool, err
 			keys[row.Key] = true
 		}
 		return nil
-	}, `SELECT key, id, coalesce(cwd, '') AS cwd, coalesce(name, '') AS name FROM session WHERE state <> 'superseded'`)
+	}, `SELECT key, id, coalesce(cwd, '') AS cwd, coalesce(name, '') AS name FROM session WHERE state <> 'superseded' OR key = ?`, s.opts.Session)
 	return keys, err
 }
 
@@ -204,8 +210,9 @@ func (s *search) sessionsOf(ctx context.Context, field field) (map[Key]bool, err
 // without a separator stands for any folder of that name.
 func inFolder(cwd, asked string) bool {
 	slash := func(path string) string { return strings.TrimSuffix(strings.ReplaceAll(path, `\`, "/"), "/") }
+	absolute := filepath.IsAbs(asked)
 	cwd, asked = slash(cwd), slash(asked)
-	if filepath.IsAbs(asked) || strings.Contains(asked, ":") {
+	if absolute || strings.Contains(asked, ":") {
 		return cwd == asked || strings.HasPrefix(cwd, asked+"/")
 	}
 	asked = strings.TrimPrefix(strings.TrimPrefix(asked, "~"), "/")
@@ -215,12 +222,13 @@ func inFolder(cwd, asked string) bool {
 // sessionFilter asks for the sessions s to be searched.
 func (s *search) sessionFilter() *filter {
 	f := &filter{}
-	switch {
-	case s.opts.Session != 0:
+	if s.opts.Session != 0 {
 		f.add(`s.key = ?`, s.opts.Session)
-	case s.filters.list != "":
+	}
+	if s.filters.list != "" {
 		f.add(`s.key IN (SELECT value FROM json_each(?))`, s.filters.list)
-	default:
+	}
+	if len(f.clauses) == 0 {
 		f.add(`s.state <> 'superseded'`)
 	}
 	f.folder(s.opts.CWD)
@@ -292,8 +300,8 @@ const modelOf = `lower(coalesce((
 // be searched.
 func (s *search) entryFilter() *filter {
 	f := &filter{}
-	if s.opts.Model != "" {
-		f.add(`instr(`+modelOf+`, ?) > 0`, asciiLower(s.opts.Model))
+	for _, model := range s.filters.models {
+		f.add(`instr(`+modelOf+`, ?) > 0`, asciiLower(model))
 	}
 	for _, model := range s.filters.notModel {
 		f.add(`instr(`+modelOf+`, ?) = 0`, asciiLower(model))
@@ -321,6 +329,17 @@ func (s *search) tagFilter() *filter {
 	}
 	if len(roles) > 0 {
 		f.add(`(` + strings.Join(roles, ` OR `) + `)`)
+	}
+	if len(s.filters.types) > 0 {
+		types := &filter{}
+		for _, entryType := range s.filters.types {
+			types.add(`e.type = ?`, entryType)
+		}
+		f.add(`(`+strings.Join(types.clauses, ` OR `)+`)`, types.args...)
+	}
+	if s.filters.errors {
+		// What they tell is seen in the line.
+		f.add(`e.role IN ('toolResult', 'assistant', 'bashExecution')`)
 	}
 	if len(s.opts.Tools) > 0 {
 		// Names beyond ASCII are compared in Go, as are those of calls.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"pidb/jsonl"
 )
 
-func (s *search) runRegexp(ctx context.Context, expr string, anyCase bool) error {
+func (s *search) runRegexp(ctx context.Context, expr string, anyCase bool, fields []field) error {
 	if expr == "" {
 		return nil
 	}
@@ -14,15 +16,15 @@ func (s *search) runRegexp(ctx context.Context, expr string, anyCase bool) error
 	if err != nil {
 		return err
 	}
-	return s.runPattern(ctx, p)
+	return s.runPattern(ctx, p, fields)
 }
 
 // runPattern looks at the entries whose text matches a pattern.
-func (s *search) runPattern(ctx context.Context, p *pattern) error {
+func (s *search) runPattern(ctx context.Context, p *pattern, fields []field) error {
 	s.find, s.terms = p.find, 1
 	// A regular expression may match where there is nothing to mark.
 	s.wants = func([]bool) bool { return true }
-	if err := s.filter(ctx, nil); err != nil {
+	if err := s.filter(ctx, fields); err != nil {
 		return err
 	}
 	behind, err := s.behind(ctx)
@@ -101,6 +103,9 @@ func (s *search) matches(ctx context.Context, p *pattern, row *hitRow) (bool, er
 	if err != nil {
 		return false, err
 	}
+	if len(segments) > 0 && s.isFilteredOut(row) {
+		return false, nil
+	}
 	for i := range segments {
 		if s.looksAt(row, &segments[i]) && p.match(segments[i].Text) {
 			s.result.Counts[row.Ref.Session()]++
@@ -108,6 +113,33 @@ func (s *search) matches(ctx context.Context, p *pattern, row *hitRow) (bool, er
 		}
 	}
 	return false, nil
+}
+
+// isFilteredOut reports whether the entry that was read last is left out by what the
+// index has as tags and a row does not say.
+func (s *search) isFilteredOut(row *hitRow) bool {
+	f := &s.filters
+	if !f.errors && len(f.notTags) == 0 {
+		return false
+	}
+	entry := jsonl.NewObject(s.text.doc.Root())
+	failed := IsError(entry)
+	if f.errors && !failed {
+		return true
+	}
+	tags := []string{RoleTag(entry.Role()), TypeTag(entry.Type())}
+	if failed {
+		tags = append(tags, ErrorTag)
+	}
+	if deref(row.Role) == "toolResult" {
+		tags = append(tags, ToolTag(deref(row.Value)))
+	}
+	for i := range s.text.segments {
+		if segment := &s.text.segments[i]; segment.Kind == jsonl.SegToolName {
+			tags = append(tags, ToolTag(segment.Tool))
+		}
+	}
+	return slices.ContainsFunc(tags, func(tag string) bool { return slices.Contains(f.notTags, tag) })
 }
 
 // scan reads the text of a session's entries and adds those that match, later lines

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/mattn/go-runewidth"
 	"github.com/spf13/cobra"
@@ -32,8 +34,10 @@ Fields narrow the search:
   role:user  tool:bash  cwd:~/work  cwd:project  model:opus  name:"release plan"
   session:ID  before:2026-03-01  after:7d  type:compaction  is:error  -tool:read
 
-re:PATTERN and --regex look for a regular expression in the syntax of RE2, in which ^ and $
-are the borders of lines; --substring looks for the query as it is, byte by byte. No other
+The value of cwd: is a path, or whole names of folders in one.
+
+re:PATTERN, behind fields or alone, and --regex look for a regular expression in the syntax
+of RE2, in which ^ and $ are the borders of lines; --substring looks for the query as it is, byte by byte. No other
 query is wrong: foo-bar, a::b and it's mean what they say.
 
 The best sessions come first, each with its best lines; what people and models said counts
@@ -61,7 +65,7 @@ in a message, which is what "role" is in JSON.`,
 				return err
 			}
 			opts.Limit, opts.All = int(limit), limit == 0
-			opts.Now, opts.Zone = a.now, time.Local
+			opts.Now, opts.Zone, opts.Home = a.now, time.Local, a.home
 			if !flat && !a.json {
 				opts.PerSession = linesPerSession
 			}
@@ -94,9 +98,7 @@ in a message, which is what "role" is in JSON.`,
 				if err := a.noteUnknownRoles(ctx, rx, opts.Roles); err != nil {
 					return err
 				}
-				if len(result.Ignored) > 0 {
-					a.note("ignored, for there is no letter or digit in it: %s", strings.Join(result.Ignored, " "))
-				}
+				a.noteIgnored(result.Ignored)
 				if result.Damaged > 0 {
 					a.say("%s could not be looked at: pidb verify says which are damaged", count(result.Damaged, "entry", "entries"))
 				}
@@ -104,7 +106,9 @@ in a message, which is what "role" is in JSON.`,
 					a.say("words may be missed in %s that the index lacks yet", count(result.Behind, "session", "sessions"))
 				}
 				for _, unknown := range result.Unknown {
-					a.noteUnknownWord(&unknown)
+					if err := a.noteUnknownWord(ctx, rx, &unknown); err != nil {
+						return err
+					}
 				}
 				if result.Scanned && len(result.Hits) > 0 {
 					a.note("all text was read: a pattern with three letters in a row that each match has is faster")
@@ -176,6 +180,24 @@ func (a *app) noteUnknownRoles(ctx context.Context, rx *query.Rx, roles []string
 	return nil
 }
 
+// noteIgnored says which terms of a query were passed over, and why.
+func (a *app) noteIgnored(terms []string) {
+	var empty, without []string
+	for _, term := range terms {
+		if rest, ok := strings.CutPrefix(term, "-"); ok && strings.ContainsFunc(rest, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+			without = append(without, term)
+		} else {
+			empty = append(empty, term)
+		}
+	}
+	if len(empty) > 0 {
+		a.note("ignored, for there is no letter or digit in it: %s", strings.Join(empty, " "))
+	}
+	if len(without) > 0 {
+		a.note("ignored, for nothing is asked for that it could be left out of: %s", strings.Join(without, " "))
+	}
+}
+
 // noteNothingFound says why a search has no hits.
 func (a *app) noteNothingFound(ctx context.Context, rx *query.Rx, text string, opts *query.SearchOptions) error {
 	if text = strings.TrimSpace(text); text == "" || text == "re:" && opts.Mode == query.Words {
@@ -210,13 +232,23 @@ func newHitJSON(h *query.Hit) hitJSON {
 // linesPerSession is how many hits of a session are shown together.
 const linesPerSession = 3
 
-// noteUnknownWord says that no entry has a word, and which words are like it.
-func (a *app) noteUnknownWord(u *query.Unknown) {
-	if len(u.Nearest) == 0 {
-		a.note("%q is in no session", u.Word)
-		return
+// noteUnknownWord says that no entry has a word, and which words are like it, or that
+// folders are called so.
+func (a *app) noteUnknownWord(ctx context.Context, rx *query.Rx, u *query.Unknown) error {
+	text := fmt.Sprintf("%q is in no session", u.Word)
+	if len(u.Nearest) > 0 {
+		text += "; there is " + strings.Join(u.Nearest, ", ")
 	}
-	a.note("%q is in no session; there is %s", u.Word, strings.Join(u.Nearest, ", "))
+	field := "cwd:" + u.Word
+	found, err := rx.Search(ctx, field, &query.SearchOptions{Limit: 1})
+	if err != nil {
+		return err
+	}
+	if len(found.Hits) > 0 {
+		text += "; a folder is called so: " + field
+	}
+	a.note("%s", text)
+	return nil
 }
 
 // printHits prints hits one by one, or the hits of each session together, the session

@@ -58,6 +58,7 @@ const separator = '\n'
 type Builder struct {
 	tokens Tokenizer
 	parts  []Part
+	places []int // of the parts among the counts
 
 	table   []uint32 // slots of words: number + 1
 	words   []wordInfo
@@ -139,8 +140,12 @@ func (b *Builder) Add(field Field, text []byte) {
 		}
 		b.length++
 		word := t.Word
+		b.parts = b.parts[:0]
+		if !t.Apart && t.Symbols == 0 {
+			b.parts = AppendParts(b.parts, text[start:end])
+		}
 		if len(b.open) > 0 {
-			b.follow(nextBit(word), t.Symbols, text[end:])
+			b.follow(word, text[end:end+t.Symbols])
 		}
 		b.countOpen(field, word)
 		if t.Apart {
@@ -155,24 +160,44 @@ func (b *Builder) Add(field Field, text []byte) {
 			b.countOpen(field, append(word, text[end:end+t.Symbols]...))
 			continue
 		}
-		b.parts = AppendParts(b.parts[:0], text[start:end])
-		for _, part := range b.parts {
-			if start+part.End == end {
-				b.countOpen(field, word[part.Start:part.End])
-			} else {
-				b.count(field, word[part.Start:part.End])
+		b.countParts(field, word)
+	}
+}
+
+// countParts counts the parts of a word.
+func (b *Builder) countParts(field Field, word []byte) {
+	b.places = b.places[:0]
+	for _, part := range b.parts {
+		place := b.count(field, word[part.Start:part.End])
+		b.places = append(b.places, place)
+		if place >= 0 && part.End == len(word) {
+			b.open = append(b.open, uint32(place))
+		}
+	}
+	for i, place := range b.places {
+		for j := i + 1; j < len(b.parts) && place >= 0; j++ {
+			if next := b.parts[j]; next.Start == b.parts[i].End {
+				b.counts[place].next |= nextBit(word[next.Start:next.End])
 			}
 		}
 	}
 }
 
-// follow notes the word that comes behind the open ones, with symbols and without.
-func (b *Builder) follow(bit byte, symbols int, behind []byte) {
-	if symbols > 0 {
-		bit |= nextBit(append(slices.Clone(b.tokens.Word), behind[:symbols]...))
+// follow notes the word that comes behind the open ones: with symbols and without, and
+// the parts that it begins with.
+func (b *Builder) follow(word, symbols []byte) {
+	bits := nextBit(word)
+	if len(symbols) > 0 {
+		bits |= nextBit(slices.Concat(word, symbols))
+	}
+	for _, part := range b.parts {
+		if part.Start > 0 {
+			break
+		}
+		bits |= nextBit(word[:part.End])
 	}
 	for _, place := range b.open {
-		b.counts[place].next |= bit
+		b.counts[place].next |= bits
 	}
 	b.open = b.open[:0]
 }

@@ -12,7 +12,7 @@ import (
 
 // Nearest returns words of the index that are spelled much like a word, the likeliest
 // first and at most n: with one letter more, less, another, or two exchanged, in a word of
-// more than four letters with two such differences. known says that the index has the
+// more than four letters with two such differences; and words that begin with it. known says that the index has the
 // word itself.
 func (x *Index) Nearest(ctx context.Context, word string, n int) (nearest []string, known bool, err error) {
 	for _, s := range x.segments {
@@ -35,7 +35,8 @@ func (x *Index) Nearest(ctx context.Context, word string, n int) (nearest []stri
 	}
 	found := map[string]*candidate{}
 	isASCII := len(wanted) == len(word)
-	letters := lettersOf([]byte(word))
+	prefix := []byte(word)
+	letters := lettersOf(prefix)
 	var scratch distances
 	for _, s := range x.segments {
 		for i := range s.firsts {
@@ -48,17 +49,22 @@ func (x *Index) Nearest(ctx context.Context, word string, n int) (nearest []stri
 				end := bytes.IndexByte(rest, separator)
 				other := rest[:end]
 				rest = rest[end+1:]
-				if len(other) < len(word)-allowed*utf8.UTFMax || len(other) > len(word)+allowed*utf8.UTFMax || other[0] <= rawMark {
+				if len(other) < len(word)-allowed*utf8.UTFMax || other[0] <= rawMark {
 					continue
 				}
-				have := lettersOf(other)
-				if bits.OnesCount64(letters&^have) > allowed*utf8.UTFMax || bits.OnesCount64(have&^letters) > allowed*utf8.UTFMax ||
-					isASCII && (bits.OnesCount64(letters&^have) > allowed || bits.OnesCount64(have&^letters) > allowed) {
-					continue
-				}
-				d := scratch.between(wanted, other, allowed)
-				if d > allowed {
-					continue
+				d := 1
+				if goesOn := bytes.HasPrefix(other, prefix) && other[len(other)-1] != truncated; !goesOn {
+					if len(other) > len(word)+allowed*utf8.UTFMax {
+						continue
+					}
+					have := lettersOf(other)
+					if bits.OnesCount64(letters&^have) > allowed*utf8.UTFMax || bits.OnesCount64(have&^letters) > allowed*utf8.UTFMax ||
+						isASCII && (bits.OnesCount64(letters&^have) > allowed || bits.OnesCount64(have&^letters) > allowed) {
+						continue
+					}
+					if d = scratch.between(wanted, other, allowed); d > allowed {
+						continue
+					}
 				}
 				h, err := b.head(number)
 				if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // Version changes with the way in which text is cut into words: what another version
 // has indexed is to be indexed again.
-const Version = 1
+const Version = 2
 
 // Tokenizer cuts a text into words.
 type Tokenizer struct {
@@ -93,7 +93,8 @@ func (t *Tokenizer) Next() (start, end int, ok bool) {
 	return start, t.pos, true
 }
 
-// symbols returns the length of the ++ or # that text begins with, if nothing is glued to it.
+// symbols returns the length of the ++ or # that text begins with, if no letter or symbol
+// is glued to it: C++17 is a C++.
 func symbols(text []byte) int {
 	n := 0
 	switch {
@@ -105,7 +106,7 @@ func symbols(text []byte) int {
 		return 0
 	}
 	if n < len(text) {
-		if c := text[n]; c == '+' || c == '#' || c < utf8.RuneSelf && asciiFold[c] != 0 {
+		if c := text[n]; c == '+' || c == '#' || kindOf(c)&(lower|upper) != 0 {
 			return 0
 		}
 	}
@@ -119,8 +120,10 @@ type Part struct{ Start, End int }
 const maxPart = 64
 
 // AppendParts appends the parts of a word as it stands in a text: what begins with a
-// capital letter, and where letters and digits meet each of them that is two characters
-// long. A word in one part has none, nor one that looks like a number in base 16.
+// capital letter, and where letters and digits meet each of them, and several of these
+// that follow each other: at most three, or those at the start or the end of the word. A
+// part is at least two characters long. A word in one part has none, nor one that looks
+// like a number in base 16.
 func AppendParts(dst []Part, word []byte) []Part {
 	if isVersion(word) {
 		return append(dst, Part{1, len(word)})
@@ -143,19 +146,19 @@ func AppendParts(dst []Part, word []byte) []Part {
 	if kinds&digit != 0 && looksRandom(word) {
 		return dst
 	}
-	for start := 0; start < len(word); {
-		end := camelEnd(word, start)
-		if end-start >= 2 && end-start < len(word) {
-			dst = append(dst, Part{start, end})
-		}
-		for at := start; at < end; {
-			run := runEnd(word, at, end)
-			if run-at >= 2 && run-at < end-start {
-				dst = append(dst, Part{at, run})
+	var ends [maxPart]int
+	n := 0
+	for start := 0; start < len(word); n++ {
+		start = runEnd(word, start, camelEnd(word, start))
+		ends[n] = start
+	}
+	for i, start := 0, 0; i < n; i++ {
+		for j := i; j < n; j++ {
+			if length := ends[j] - start; length >= 2 && length < len(word) && (j < i+3 || i == 0 || j == n-1) {
+				dst = append(dst, Part{start, ends[j]})
 			}
-			at = run
 		}
-		start = end
+		start = ends[i]
 	}
 	return dst
 }
@@ -202,17 +205,25 @@ func allLower(word []byte) bool {
 }
 
 // camelEnd returns where the part that begins at start ends: before the next capital
-// letter, of several in a row before the last if a small one follows it.
+// letter, of several in a row before the last if a small one follows it, and before the s
+// of URLs.
 func camelEnd(word []byte, start int) int {
 	for i := start + 1; i < len(word); i++ {
-		if kindOf(word[i]) != upper {
-			continue
-		}
-		if kindOf(word[i-1]) != upper || i+1 < len(word) && kindOf(word[i+1]) == lower {
+		switch {
+		case kindOf(word[i]) != upper:
+			if i-start >= 2 && kindOf(word[i-1]) == upper && isPlural(word[i:]) {
+				return i
+			}
+		case kindOf(word[i-1]) != upper || i+1 < len(word) && kindOf(word[i+1]) == lower && !isPlural(word[i+1:]):
 			return i
 		}
 	}
 	return len(word)
+}
+
+// isPlural reports whether a word goes on with an s that is not the start of a word.
+func isPlural(word []byte) bool {
+	return word[0] == 's' && (len(word) == 1 || kindOf(word[1]) != lower)
 }
 
 // runEnd returns where the digits, or the letters, at start end.

@@ -189,12 +189,12 @@ func TestWords(t *testing.T) {
 
 func TestParts(t *testing.T) {
 	tests := []struct{ word, want string }{
-		{"parseSessionEntry", "parse Session Entry"},
-		{"HTTPServer2", "HTTP Server2 Server"},
-		{"XMLHttpRequest", "XML Http Request"},
+		{"parseSessionEntry", "parse parseSession Session SessionEntry Entry"},
+		{"HTTPServer2", "HTTP HTTPServer Server Server2"},
+		{"XMLHttpRequest", "XML XMLHttp Http HttpRequest Request"},
 		{"E0308", "0308"},
 		{"TS2345", "TS 2345"},
-		{"sha256sum", "sha 256 sum"},
+		{"sha256sum", "sha sha256 256 256sum sum"},
 		{"v1", "1"},
 		{"v", ""},
 		{"V20", "20"},
@@ -203,11 +203,16 @@ func TestParts(t *testing.T) {
 		{"WORD", ""},
 		{"12345", ""},
 		{"3f2a9c1b", ""},
-		{"0x80070005", "80070005"},
+		{"0x80070005", "0x x80070005 80070005"},
 		{"naïveWord", ""},
 		{"aB", ""},
 		{"aBc", "Bc"},
 		{"getURL", "get URL"},
+		{"getURLs", "get getURL URL URLs"},
+		{"URLs", "URL"},
+		{"OAuth2Token", "OAuth OAuth2 Auth Auth2 Auth2Token 2Token Token"},
+		{"iOS15", "iOS OS OS15 15"},
+		{"aBcDeFgHi", "aBc aBcDe aBcDeFg Bc BcDe BcDeFg BcDeFgHi De DeFg DeFgHi Fg FgHi Hi"},
 	}
 	for _, test := range tests {
 		var list []string
