@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -56,6 +57,7 @@ type Archive struct {
 	prepared statements
 	live     *loader        // of the one write transaction; nil: not made yet
 	behind   sync.WaitGroup // of calls that returned because their context ended
+	lost     atomic.Pointer[indexLoss]
 	watch    watch
 }
 
@@ -79,6 +81,10 @@ func Open(ctx context.Context, path string, opts *OpenOptions) (*Archive, error)
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("open archive: %w", err)
+	}
+	// SQLite keeps its side files beside the file that a link leads to: so does the index.
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
 	}
 	a := &Archive{path: path, now: opts.Now}
 	if a.now == nil {
@@ -106,7 +112,7 @@ func (a *Archive) open(ctx context.Context, opts *OpenOptions) error {
 	}); err != nil {
 		return err
 	}
-	if err := migrations.Up(ctx, a.write.DB); err != nil {
+	if err := patiently(ctx, func(ctx context.Context) error { return migrations.Up(ctx, a.write.DB) }); err != nil {
 		return err
 	}
 	if err := a.claim(ctx); err != nil {
@@ -147,8 +153,10 @@ func OpenTemporary(ctx context.Context, opts *OpenOptions) (*Archive, error) {
 	return a, nil
 }
 
-// Close ends all use of the archive. Transactions under way are waited for.
+// Close ends all use of the archive. Transactions under way are waited for; those who
+// wait for changes get an error.
 func (a *Archive) Close() error {
+	defer a.watch.end()()
 	a.behind.Wait()
 	var errs []error
 	for _, db := range []*sqlx.DB{a.read, a.index, a.write} {
@@ -162,7 +170,7 @@ func (a *Archive) Close() error {
 	return errors.Join(errs...)
 }
 
-// Path returns the absolute path of the archive.
+// Path returns the absolute path of the archive, without symbolic links.
 func (a *Archive) Path() string { return a.path }
 
 // View calls f with the archive as it is at one instant. Writes by others meanwhile are

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -43,8 +44,9 @@ type BackupResult struct {
 // path, and path is there whole or not at all; at least as much room as the archive takes
 // is needed there.
 //
-// The error wraps [ErrExists] where path is taken and Replace does not say otherwise,
-// and where path is this archive or an archive that is open; it wraps [ErrDamaged] for an
+// The error wraps [ErrExists] where path is taken and Replace does not say otherwise, and a
+// [*DatabaseNameError] where path is this archive, a name that belongs to a database beside
+// it, or a database that is open, whatever Replace says; it wraps [ErrDamaged] for an
 // archive that cannot be copied whole: see [Salvage].
 func (a *Archive) Backup(ctx context.Context, path string, opts *BackupOptions) (*BackupResult, error) {
 	if opts == nil {
@@ -117,27 +119,76 @@ func (a *Archive) backup(ctx context.Context, path string, opts *BackupOptions, 
 	return place(copied, path, opts.Replace)
 }
 
-// mayReplace returns an error that wraps ErrExists where a backup must not get the name.
+// DatabaseNameError says that a name is not free for a file to be written, whether there is
+// one or not, because it belongs to a database. It is an [ErrExists].
+type DatabaseNameError struct {
+	Path   string // of the database
+	Detail string // what the name is of it
+}
+
+func (e *DatabaseNameError) Error() string { return "the name belongs to a database: " + e.Detail }
+
+// Is reports whether target is ErrExists.
+func (e *DatabaseNameError) Is(target error) bool { return target == ErrExists }
+
+// mayReplace returns an error where a backup must not get the name.
 func (a *Archive) mayReplace(path string, replace bool) error {
-	for _, suffix := range []string{"-wal", "-journal"} {
-		// SQLite would take what stands there for a part of the new file.
-		if _, err := os.Lstat(path + suffix); !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s: %w: the archive of that name is in use", path+suffix, ErrExists)
+	info, err := os.Stat(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	is := func(own string) bool {
+		other, statErr := os.Stat(own)
+		return path == own || err == nil && statErr == nil && os.SameFile(info, other)
+	}
+	for _, own := range []struct{ path, what string }{{a.path, "the archive"}, {a.IndexPath(), "the search index of the archive"}} {
+		if is(own.path) {
+			return &DatabaseNameError{own.path, "it is " + own.what + " itself"}
+		}
+		for _, suffix := range sideSuffixes {
+			if is(own.path + suffix) {
+				return &DatabaseNameError{own.path, "it is a part of " + own.what}
+			}
 		}
 	}
-	info, err := os.Stat(path)
+	if err := freeOfDatabases(path); err != nil {
+		return err
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
-	}
-	if err != nil {
-		return err
 	}
 	if !replace || !info.Mode().IsRegular() {
 		return fmt.Errorf("%s: %w", path, ErrExists)
 	}
-	for _, own := range []string{a.path, a.IndexPath()} {
-		if mine, err := os.Stat(own); err == nil && os.SameFile(info, mine) {
-			return fmt.Errorf("%s: %w: it is the archive itself", path, ErrExists)
+	return nil
+}
+
+// sideSuffixes are those of the files that SQLite keeps beside a database.
+var sideSuffixes = []string{"-wal", "-shm", "-journal"}
+
+// freeOfDatabases returns an error that is a DatabaseNameError where a new database must
+// not get the name: SQLite would take it for a part of another one, or another's log for a
+// part of it, or an archive would take it for its index.
+func freeOfDatabases(path string) error {
+	there := func(path string) bool {
+		_, err := os.Lstat(path)
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	for _, suffix := range sideSuffixes {
+		if base, ok := strings.CutSuffix(path, suffix); ok && there(base) {
+			return &DatabaseNameError{base, "SQLite keeps a part of " + base + " there"}
+		}
+	}
+	for _, suffix := range []string{"-wal", "-journal"} {
+		if there(path + suffix) {
+			return &DatabaseNameError{path, "the one of that name is in use, as " + path + suffix + " says"}
+		}
+	}
+	if base, ok := strings.CutSuffix(path, ".index.db"); ok {
+		for _, archive := range []string{base + ".db", base} {
+			if there(archive) {
+				return &DatabaseNameError{archive, "it is that of the search index of " + archive}
+			}
 		}
 	}
 	return nil

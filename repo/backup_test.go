@@ -73,6 +73,9 @@ func TestBackupWhileWriting(t *testing.T) {
 	}
 }
 
+// errDatabaseName stands for a DatabaseNameError in tests.
+var errDatabaseName = errors.New("DatabaseNameError")
+
 func TestBackupNames(t *testing.T) {
 	dir := t.TempDir()
 	a := openAt(t, filepath.Join(dir, "pidb.db"), nil)
@@ -80,6 +83,9 @@ func TestBackupNames(t *testing.T) {
 	taken := write(t, "taken", dir, "taken.db")
 	inUse := write(t, "in use", dir, "inuse.db")
 	write(t, "log", dir, "inuse.db-wal")
+	if err := os.Symlink(a.Path(), filepath.Join(dir, "link.db")); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		path    string
 		replace bool
@@ -89,13 +95,29 @@ func TestBackupNames(t *testing.T) {
 		{filepath.Join(dir, "new.db"), false, repo.ErrExists},
 		{taken, false, repo.ErrExists},
 		{taken, true, nil},
-		{inUse, true, repo.ErrExists},
-		{a.Path(), true, repo.ErrExists},
-		{a.IndexPath(), true, repo.ErrExists},
+		{inUse, true, errDatabaseName},
+		{inUse + "-wal", true, errDatabaseName},
+		{taken + "-wal", true, errDatabaseName},
+		{taken + "-journal", false, errDatabaseName},
+		{filepath.Join(dir, "taken.index.db"), false, errDatabaseName},
+		{filepath.Join(dir, "free.db-wal"), false, nil},
+		{a.Path(), true, errDatabaseName},
+		{a.Path() + "-wal", true, errDatabaseName},
+		{a.Path() + "-shm", true, errDatabaseName},
+		{a.Path() + "-journal", false, errDatabaseName},
+		{a.IndexPath(), true, errDatabaseName},
+		{a.IndexPath() + "-wal", true, errDatabaseName},
+		{filepath.Join(dir, "link.db"), true, errDatabaseName},
 		{dir, true, repo.ErrExists},
 		{filepath.Join(dir, "no", "folder.db"), false, os.ErrNotExist},
 	} {
 		_, err := a.Backup(t.Context(), test.path, &repo.BackupOptions{Replace: test.replace})
+		if _, named := errors.AsType[*repo.DatabaseNameError](err); named {
+			if !errors.Is(err, repo.ErrExists) {
+				t.Errorf("%s: %v is no ErrExists", test.path, err)
+			}
+			err = errDatabaseName
+		}
 		if !errors.Is(err, test.want) {
 			t.Errorf("%s, replace %t: %v, want %v", test.path, test.replace, err, test.want)
 		}

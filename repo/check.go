@@ -30,7 +30,8 @@ type CheckResult struct {
 
 // Check looks at the archive as a database: SQLite's own integrity check, foreign keys,
 // the counts that session rows hold against the rows they count, and the full-text
-// index against itself. It changes nothing. [Archive.Verify] proves the bytes.
+// index against itself. It changes nothing. [Archive.Verify] proves the bytes. That
+// [Open] found the index damaged is a finding until [Archive.UpdateIndex] has fed the new one.
 func (a *Archive) Check(ctx context.Context) (*CheckResult, error) {
 	result := &CheckResult{}
 	found, err := a.checkIndex(ctx)
@@ -52,6 +53,9 @@ func (a *Archive) Check(ctx context.Context) (*CheckResult, error) {
 	})
 	if err != nil {
 		return result, fmt.Errorf("check: %w", err)
+	}
+	if _, lost := a.IndexLoss(); lost && result.Indexed < result.Sessions {
+		result.add("index", fmt.Sprintf("it was damaged and has been made anew: %d of %d sessions are in it", result.Indexed, result.Sessions))
 	}
 	return result, nil
 }

@@ -22,7 +22,7 @@ type documentRow struct {
 }
 
 // MessageShape says how to read a message of type M, for programs that have a message
-// type of their own.
+// type of their own. All of its functions are needed.
 type MessageShape[M any] struct {
 	ID         func(m *M) string   // empty: none
 	Role       func(m *M) string   // user, assistant, …
@@ -54,10 +54,14 @@ type DocumentStore[M any] struct {
 	fixed   []string
 }
 
-// NewDocumentStore returns a store of documents for a folder, which is made absolute.
+// NewDocumentStore returns a store of documents for a folder, which is made absolute. A
+// shape that lacks a function is an error.
 func NewDocumentStore[M any](a *Archive, folder string, shape MessageShape[M], opts *DocumentOptions) (*DocumentStore[M], error) {
 	if opts == nil {
 		opts = &DocumentOptions{}
+	}
+	if shape.ID == nil || shape.Role == nil || shape.ToolCalls == nil || shape.ToolResult == nil {
+		return nil, errors.New("open document store: the message shape lacks a function")
 	}
 	if folder != "" {
 		var err error
@@ -276,15 +280,23 @@ func (d *DocumentStore[M]) Context(doc *Document[M]) (*CompactionOf, []M, int) {
 	latest, entries, epoch := contextOfPath(doc.Path())
 	var messages []M
 	for i := range entries {
-		if entries[i].Type != DocumentMessage {
-			continue
-		}
-		switch d.shape.Role(&entries[i].Message) {
-		case "user", "assistant", "tool_result", "toolResult", "compaction_summary":
+		if d.inContext(&entries[i]) {
 			messages = append(messages, entries[i].Message)
 		}
 	}
 	return latest, messages, epoch
+}
+
+// inContext reports whether an entry is a message that a model is given.
+func (d *DocumentStore[M]) inContext(e *DocumentEntry[M]) bool {
+	if e.Type != DocumentMessage {
+		return false
+	}
+	switch d.shape.Role(&e.Message) {
+	case "user", "assistant", "tool_result", "toolResult", "compaction_summary":
+		return true
+	}
+	return false
 }
 
 func contextOfPath[M any](path []DocumentEntry[M]) (latest *CompactionOf, kept []DocumentEntry[M], epoch int) {
@@ -315,14 +327,15 @@ func (d *DocumentStore[M]) CheckTarget(doc *Document[M], id string) error {
 	}
 	target := &path[len(path)-1]
 	if target.Type == DocumentMessage {
-		if call := d.shape.ToolResult(&target.Message); call != "" {
+		call, role := d.shape.ToolResult(&target.Message), d.shape.Role(&target.Message)
+		if call != "" || role == "tool_result" || role == "toolResult" {
 			return &query.UnansweredError{Entry: id, CallID: call, ToolResult: true}
 		}
 	}
 	_, entries, _ := contextOfPath(path)
 	var open []string
 	for i := range entries {
-		if entries[i].Type != DocumentMessage {
+		if !d.inContext(&entries[i]) {
 			continue
 		}
 		m := &entries[i].Message

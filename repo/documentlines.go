@@ -20,8 +20,10 @@ import (
 // Save keeps a document: its entries, leaf, title and metadata are those of its session
 // from then on, and what was saved before and is not in it is gone. Updated is set to the
 // time of the save when that has succeeded, and ids of entries to those of their messages;
-// a failure changes nothing. An unchanged
-// beginning is not written again.
+// a failure changes nothing. A beginning
+// that is as [DocumentStore.Load] would give it now is not written again, and what other
+// programs wrote into the session stays then. Where it has changed, all lines are written
+// anew, and those of other programs are gone.
 //
 // Errors wrap [ErrInvalidID], [ErrInvalidTree], [ErrInvalidEntry], [ErrExists] where the
 // id is that of another session, and [ErrNotNative] where a file has taken the session
@@ -71,6 +73,7 @@ func (d *DocumentStore[M]) save(ctx context.Context, doc *Document[M]) (time.Tim
 // store writes a document whose entries have these lines.
 func (d *DocumentStore[M]) store(ctx context.Context, tx *Tx, doc *Document[M], lines [][]byte) error {
 	var key query.Key
+	var leaf *query.Ref // nil: where the entry with the id of doc.Leaf is
 	row, err := d.find(ctx, &tx.reading, doc.ID)
 	switch {
 	case errors.Is(err, ErrNotFound):
@@ -86,14 +89,21 @@ func (d *DocumentStore[M]) store(ctx context.Context, tx *Tx, doc *Document[M], 
 		return err
 	default:
 		key = row.Session
-		if err := tx.rewrite(ctx, key, lines); err != nil {
+		if leaf, err = d.rewrite(ctx, tx, key, lines, doc.Leaf); err != nil {
 			return err
 		}
 	}
 	if err := tx.retitle(ctx, key, doc.Title, doc.TitleSource, doc.Leaf); err != nil {
 		return err
 	}
-	if err := tx.leafTo(ctx, key, doc.Leaf); err != nil {
+	if leaf == nil {
+		ref, err := tx.entryRef(ctx, key, doc.Leaf)
+		if err != nil {
+			return err
+		}
+		leaf = &ref
+	}
+	if _, err := tx.exec(ctx, `UPDATE session SET leaf = ?1, leaf_moved = 1 WHERE key = ?2 AND leaf IS NOT ?1`, refOrNull(*leaf), key); err != nil {
 		return err
 	}
 	if err := tx.replaceMetadata(ctx, key, doc.Metadata); err != nil {
@@ -191,49 +201,64 @@ func documentType(e *query.Entry) DocumentEntryType {
 }
 
 // rewrite makes lines those of the entries of a document that was saved before. What it
-// begins with already stays.
-func (tx *Tx) rewrite(ctx context.Context, key query.Key, lines [][]byte) error {
+// begins with already stays. It returns the leaf of the session where that stands for the
+// one of the document and stays.
+func (d *DocumentStore[M]) rewrite(ctx context.Context, tx *Tx, key query.Key, lines [][]byte, leaf string) (*query.Ref, error) {
 	state, err := tx.sessionState(ctx, key)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !state.Native {
-		return ErrNotNative
+		return nil, ErrNotNative
 	}
-	same := 0
-	for e, err := range tx.Entries(ctx, key, nil) {
-		if err != nil {
-			return err
-		}
-		if documentType(&e) == "" {
+	kept, err := d.entries(ctx, &tx.reading, key)
+	if err != nil {
+		return nil, err
+	}
+	if len(kept.list) > len(lines) {
+		return nil, tx.replaceLines(ctx, state, lines)
+	}
+	for i := range kept.list {
+		if bytes.Equal(kept.lines[i], lines[i]) {
 			continue
 		}
-		text, err := tx.Raw(ctx, e.Ref)
-		if err != nil {
-			return err
+		// Another program may have written it, or what it stands under.
+		line, err := documentLine(&kept.list[i])
+		if err != nil || !bytes.Equal(line, lines[i]) {
+			return nil, tx.replaceLines(ctx, state, lines)
 		}
-		if same == len(lines) || !bytes.Equal(text, lines[same]) {
-			return tx.replaceLines(ctx, state, lines)
-		}
-		same++
 	}
-	if same == len(lines) {
-		return nil
+	ids := make([]string, len(lines)-len(kept.list))
+	for i, line := range lines[len(kept.list):] {
+		if ids[i], err = lineID(line); err != nil {
+			return nil, err
+		}
+		if _, taken := kept.parents[ids[i]]; taken { // by an entry that the document has not
+			return nil, tx.replaceLines(ctx, state, lines)
+		}
+	}
+	s, err := tx.Session(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	var stays *query.Ref
+	if kept.stands(s.LeafID) == leaf {
+		stays = &s.Leaf
+	}
+	if len(ids) == 0 {
+		return stays, nil
 	}
 	a, err := newAppending(ctx, tx, state, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, line := range lines[same:] {
-		id, err := lineID(line)
-		if err != nil {
-			return err
-		}
+	for i, id := range ids {
+		line := lines[len(kept.list)+i]
 		if err := a.take(ctx, line, id); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return a.flush(ctx)
+	return stays, a.flush(ctx)
 }
 
 // lineID returns the id of an entry.
@@ -318,16 +343,6 @@ func (tx *Tx) entryRef(ctx context.Context, session query.Key, id string) (query
 	return e.Ref, err
 }
 
-// leafTo makes the last entry with an id the leaf of a session.
-func (tx *Tx) leafTo(ctx context.Context, session query.Key, id string) error {
-	leaf, err := tx.entryRef(ctx, session, id)
-	if err != nil {
-		return err
-	}
-	_, err = tx.exec(ctx, `UPDATE session SET leaf = ?1, leaf_moved = 1 WHERE key = ?2 AND leaf IS NOT ?1`, refOrNull(leaf), session)
-	return err
-}
-
 // documentSummary reads what a listing of documents shows.
 func documentSummary(ctx context.Context, rx *reading, row *documentRow) (DocumentSummary, query.Session, error) {
 	s, err := rx.Session(ctx, row.Session)
@@ -355,58 +370,75 @@ func documentSummary(ctx context.Context, rx *reading, row *documentRow) (Docume
 	return summary, s, nil
 }
 
-// read reads a document. Entries of its session that a document has no place for, those
-// of another program, are left out: what stands under them stands under what they are under.
+// read reads a document. Entries of its session that a document has no place for, or that
+// are no messages of type M, those of another program, are left out: what stands under
+// them stands under what they are under.
 func (d *DocumentStore[M]) read(ctx context.Context, rx *reading, row *documentRow) (*Document[M], error) {
 	summary, s, err := documentSummary(ctx, rx, row)
 	if err != nil {
 		return nil, err
 	}
-	doc := &Document[M]{
-		ID: summary.ID, Created: summary.Created, Updated: summary.Updated, Title: summary.Title, TitleSource: summary.TitleSource,
-		Metadata: summary.Metadata,
+	kept, err := d.entries(ctx, rx, row.Session)
+	if err != nil {
+		return nil, err
 	}
-	var entries []query.Entry
-	parents := map[string]string{}
-	for e, err := range rx.Entries(ctx, row.Session, nil) {
+	return &Document[M]{
+		ID: summary.ID, Created: summary.Created, Updated: summary.Updated, Title: summary.Title, TitleSource: summary.TitleSource,
+		Metadata: summary.Metadata, Leaf: kept.stands(s.LeafID), Entries: kept.list,
+	}, nil
+}
+
+// documentEntries are the entries of a session that a document has.
+type documentEntries[M any] struct {
+	list    []DocumentEntry[M]
+	lines   [][]byte          // of each, as it is kept
+	has     map[string]bool   // by id
+	parents map[string]string // of all entries of the session
+}
+
+// stands returns the id of the nearest entry of the document from one of the session
+// towards the root, empty for none.
+func (k *documentEntries[M]) stands(id string) string {
+	for range len(k.parents) + 1 {
+		if id == "" || k.has[id] {
+			return id
+		}
+		id = k.parents[id]
+	}
+	return ""
+}
+
+// entries reads the entries of a document.
+func (d *DocumentStore[M]) entries(ctx context.Context, rx *reading, session query.Key) (*documentEntries[M], error) {
+	kept := &documentEntries[M]{has: map[string]bool{}, parents: map[string]string{}}
+	for e, err := range rx.Entries(ctx, session, nil) {
 		if err != nil {
 			return nil, err
 		}
-		if e.Kind == query.KindEntry {
-			entries = append(entries, e)
-			parents[e.ID] = e.ParentID
-		}
-	}
-	// A parent may come after its child.
-	has := map[string]bool{}
-	for i := range entries {
-		if documentType(&entries[i]) != "" {
-			has[entries[i].ID] = true
-		}
-	}
-	stands := func(id string) string {
-		for range entries {
-			if id == "" || has[id] {
-				return id
-			}
-			id = parents[id]
-		}
-		return ""
-	}
-	for i := range entries {
-		e := &entries[i]
-		if documentType(e) == "" {
+		if e.Kind != query.KindEntry {
 			continue
 		}
-		entry, err := readDocumentEntry[M](ctx, rx, e)
+		kept.parents[e.ID] = e.ParentID
+		typ := documentType(&e)
+		if typ == "" {
+			continue
+		}
+		text, err := rx.Raw(ctx, e.Ref)
 		if err != nil {
 			return nil, err
 		}
-		entry.Parent = stands(e.ParentID)
-		doc.Entries = append(doc.Entries, entry)
+		entry, err := decodeDocumentEntry[M](typ, e.ID, text)
+		if err != nil {
+			continue
+		}
+		entry.Parent = e.ParentID
+		kept.list, kept.lines, kept.has[e.ID] = append(kept.list, entry), append(kept.lines, text), true
 	}
-	doc.Leaf = stands(s.LeafID)
-	return doc, nil
+	// A parent may come after its child.
+	for i := range kept.list {
+		kept.list[i].Parent = kept.stands(kept.list[i].Parent)
+	}
+	return kept, nil
 }
 
 // documentJSON is a line of a document.
@@ -421,14 +453,6 @@ type documentJSON[M any] struct {
 		ReadFiles     []string `json:"readFiles"`
 		ModifiedFiles []string `json:"modifiedFiles"`
 	} `json:"details"`
-}
-
-func readDocumentEntry[M any](ctx context.Context, rx *reading, e *query.Entry) (DocumentEntry[M], error) {
-	text, err := rx.Raw(ctx, e.Ref)
-	if err != nil {
-		return DocumentEntry[M]{}, err
-	}
-	return decodeDocumentEntry[M](documentType(e), e.ID, text)
 }
 
 func decodeDocumentEntry[M any](typ DocumentEntryType, id string, text []byte) (DocumentEntry[M], error) {

@@ -325,8 +325,8 @@ func TestVersions(t *testing.T) {
 
 	// Emptied: what was there is missing, not superseded by nothing.
 	write(t, "", path)
-	if r := importPaths(t, a, dir); r.Missing != 1 {
-		t.Errorf("emptied: %+v, want one missing", r)
+	if r := importPaths(t, a, dir); r.Updated != 1 || len(r.Problems) != 1 {
+		t.Errorf("emptied: %+v, want it updated, with a problem", r)
 	}
 	if s := bySource(t, a, path); s.State != query.Missing || s.ID != "s-2" {
 		t.Errorf("emptied: %+v", s)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -26,42 +27,74 @@ func (a *Archive) IndexPath() string {
 	return strings.TrimSuffix(a.path, ".db") + ".index.db"
 }
 
+// indexLoss is what became of an index that was damaged.
+type indexLoss struct {
+	aside string // where the file is that was no database; empty: nowhere
+}
+
+// IndexLoss reports whether the search index was found damaged since the archive was
+// opened, or while it was, and replaced by a new one. A file that was no database was
+// moved to aside.
+func (a *Archive) IndexLoss() (aside string, lost bool) {
+	if loss := a.lost.Load(); loss != nil {
+		return loss.aside, true
+	}
+	return "", false
+}
+
 // openIndex opens the index, or makes a new one where it cannot be used.
 func (a *Archive) openIndex(ctx context.Context) error {
-	err := a.tryIndex(ctx)
+	err := patiently(ctx, a.tryIndex)
 	if err == nil {
 		return nil
 	}
 	if cause := mapError(err); ctx.Err() != nil || errors.Is(cause, ErrBusy) || errors.Is(cause, fs.ErrPermission) || errors.Is(cause, ErrReadOnly) {
 		return fmt.Errorf("open search index %s: %w", a.IndexPath(), cause)
 	}
-	if err := a.removeIndex(); err != nil {
-		return err
+	aside, removeErr := a.removeIndex(errors.Is(err, errNoIndex))
+	if removeErr != nil {
+		return removeErr
 	}
-	if err := a.tryIndex(ctx); err != nil {
+	if !errors.Is(err, errIndexVersion) {
+		a.lost.Store(&indexLoss{aside})
+	}
+	if err := patiently(ctx, a.tryIndex); err != nil {
 		return fmt.Errorf("make search index: %w", err)
 	}
 	return nil
 }
 
-// removeIndex deletes the files of the index. What is no database is moved aside: it may
-// be somebody's.
-func (a *Archive) removeIndex() error {
+// removeIndex deletes the files of the index. What is foreign, or no database, is moved
+// aside, as it may be somebody's; its new path is returned.
+func (a *Archive) removeIndex(foreign bool) (aside string, err error) {
 	if a.index != nil {
 		a.index.Close()
 		a.index = nil
 	}
-	if !isDatabase(a.IndexPath()) {
-		if err := os.Rename(a.IndexPath(), a.IndexPath()+".aside-"+uuid.NewString()); err != nil {
-			return fmt.Errorf("move aside what is in the place of the search index: %w", err)
+	if foreign || !isDatabase(a.IndexPath()) {
+		if aside, err = moveAside(a.IndexPath()); err != nil {
+			return "", fmt.Errorf("move aside what is in the place of the search index: %w", err)
 		}
 	}
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		if err := os.Remove(a.IndexPath() + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove search index: %w", err)
+			return "", fmt.Errorf("remove search index: %w", err)
 		}
 	}
-	return nil
+	return aside, nil
+}
+
+// moveAside gives a file another name beside its own, with mode 0600, and returns that.
+func moveAside(path string) (string, error) {
+	aside := path + ".aside-" + uuid.NewString()
+	if err := os.Rename(path, aside); err != nil {
+		return "", err
+	}
+	info, err := os.Lstat(aside)
+	if err == nil && info.Mode().IsRegular() {
+		err = os.Chmod(aside, 0o600)
+	}
+	return aside, err
 }
 
 // isDatabase reports whether a file is empty, not there, or begins as a database of SQLite.
@@ -80,9 +113,35 @@ func isDatabase(path string) bool {
 // indexPageSize is larger than that of the archive: what the index holds are blobs.
 const indexPageSize = "32768"
 
-var errIndexVersion = errors.New("index of another version")
+// patience is for how long an archive that others are making is opened again.
+const patience = 20 * time.Second
+
+// patiently calls f until it does not say that the database is busy, or for some time.
+// Where several processes turn a new database to a write-ahead log at once, SQLite waits
+// for none of them.
+func patiently(ctx context.Context, f func(context.Context) error) error {
+	for begun := time.Now(); ; {
+		err := f(ctx)
+		if err == nil || !errors.Is(mapError(err), ErrBusy) || time.Since(begun) > patience {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+var (
+	errIndexVersion = errors.New("index of another version")
+	errNoIndex      = errors.New("a database that is no index")
+)
 
 func (a *Archive) tryIndex(ctx context.Context) error {
+	if a.index != nil {
+		a.index.Close()
+	}
 	if err := createPrivate(a.IndexPath()); err != nil {
 		return err
 	}
@@ -94,11 +153,15 @@ func (a *Archive) tryIndex(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var version, tables int
+	var version, tables, own int
+	const ownTables = `SELECT count(*) FROM sqlite_schema WHERE name IN ('watermark', 'indexed')`
 	if err := a.index.GetContext(ctx, &version, `PRAGMA user_version`); err != nil {
 		return err
 	}
-	if version == migrations.IndexVersion {
+	if err := a.index.GetContext(ctx, &own, ownTables); err != nil {
+		return err
+	}
+	if version == migrations.IndexVersion && own == 2 {
 		return nil
 	}
 	tx, err := a.index.BeginTxx(ctx, nil)
@@ -107,11 +170,15 @@ func (a *Archive) tryIndex(ctx context.Context) error {
 	}
 	defer tx.Rollback()
 	// Another process may have made it since.
-	if err := tx.GetContext(ctx, &version, `PRAGMA user_version`); err != nil || version == migrations.IndexVersion {
+	if err := tx.QueryRowContext(ctx, `SELECT (SELECT user_version FROM pragma_user_version), (`+ownTables+`), (SELECT count(*) FROM sqlite_schema)`).Scan(
+		&version, &own, &tables); err != nil {
 		return err
 	}
-	if err := tx.GetContext(ctx, &tables, `SELECT count(*) FROM sqlite_schema`); err != nil {
-		return err
+	switch {
+	case version == migrations.IndexVersion && own == 2:
+		return nil
+	case tables > 0 && own < 2:
+		return errNoIndex
 	}
 	if version != 0 || tables != 0 {
 		return errIndexVersion

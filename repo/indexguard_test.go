@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"pidb/repo"
@@ -50,6 +51,9 @@ func TestIndexIsNotOurs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if moved, lost := a.IndexLoss(); !lost || filepath.Dir(moved) != filepath.Dir(index) {
+		t.Errorf("index loss: %q, %t", moved, lost)
+	}
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -59,5 +63,59 @@ func TestIndexIsNotOurs(t *testing.T) {
 	}
 	if got, err := os.ReadFile(aside[0]); err != nil || string(got) != notes {
 		t.Errorf("the file was changed: %.60q, %v", got, err)
+	}
+}
+
+// TestIndexAside puts files in the place of the index: each is moved aside and stays, for
+// its owner alone, and a check says what happened until the index is fed.
+func TestIndexAside(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "pidb.db")
+	index := filepath.Join(dir, "pidb.index.db")
+	a, err := repo.Open(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	importPaths(t, a, write(t, header+user1, dir, "s.jsonl"))
+	if _, lost := a.IndexLoss(); lost {
+		t.Error("a new index is called lost")
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for i, text := range []string{"first, no database", "second, no database"} {
+		write(t, text, index)
+		if err := os.Chmod(index, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if a, err = repo.Open(t.Context(), path, nil); err != nil {
+			t.Fatal(err)
+		}
+		aside, err := filepath.Glob(index + ".aside-*")
+		if err != nil || len(aside) != i+1 {
+			t.Fatalf("moved aside: %q, %v", aside, err)
+		}
+		moved, lost := a.IndexLoss()
+		if !slices.Contains(aside, moved) || !lost {
+			t.Fatalf("index loss: %q, %t", moved, lost)
+		}
+		if got, err := os.ReadFile(moved); err != nil || string(got) != text {
+			t.Errorf("aside is %q, %v", got, err)
+		}
+		if info, err := os.Stat(moved); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("aside: %v, %v, want mode 0600", info.Mode(), err)
+		}
+		for _, want := range []int{1, 0} {
+			check, err := a.Check(t.Context())
+			if err != nil || len(check.Findings) != want {
+				t.Errorf("%d findings, want %d: %+v, %v", len(check.Findings), want, check, err)
+			}
+			if err := a.UpdateIndex(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := a.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

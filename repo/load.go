@@ -106,6 +106,7 @@ type loader struct {
 	buffer  []byte
 	maxLine int64 // bytes of a line; 0: any number
 	send    func(*part) error
+	sent    int  // parts
 	texts   bool // the text of new sessions is kept for the search index
 }
 
@@ -114,7 +115,12 @@ func newLoader(a *Archive, send func(*part) error) (*loader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &loader{archive: a, chunker: chunker, decoder: jsonl.NewDecoder(nil, nil), buffer: make([]byte, 256<<10), send: send}, nil
+	l := &loader{archive: a, chunker: chunker, decoder: jsonl.NewDecoder(nil, nil), buffer: make([]byte, 256<<10)}
+	l.send = func(p *part) error {
+		l.sent++
+		return send(p)
+	}
+	return l, nil
 }
 
 // load reads a file and sends what is to be done. Faults of the file become a part that
@@ -123,6 +129,9 @@ func (l *loader) load(ctx context.Context, j *job) error {
 	err := l.tryLoad(ctx, j)
 	if errors.Is(err, errReparse) {
 		err = l.loadWhole(ctx, j, actReplace)
+	}
+	if errors.Is(err, errNotToGoOn) {
+		err = l.loadWhole(ctx, j, actVersion)
 	}
 	fault, ok := errors.AsType[*sourceError](err)
 	if !ok {
@@ -172,7 +181,7 @@ func (l *loader) tryLoad(ctx context.Context, j *job) error {
 	defer file.Close()
 	sum, err := unmarshalHash(j.session.SHA256)
 	if err != nil {
-		return fmt.Errorf("%w: hash state of session #%d: %w", query.ErrDamaged, j.session.Key, err)
+		return errNotToGoOn
 	}
 	prefix := sha256.New()
 	n, err := io.CopyBuffer(onlyWriter{prefix}, contextReader{ctx, io.LimitReader(file, j.session.Bytes)}, l.buffer)
@@ -194,10 +203,19 @@ func (l *loader) tryLoad(ctx context.Context, j *job) error {
 		return l.readFault(ctx, j, err)
 	}
 	tail := io.MultiReader(bytes.NewReader(bytes.Clone(l.buffer[:ahead])), file)
-	return l.archive.view(ctx, func(rx *reading) error {
+	sent := l.sent
+	err = l.archive.view(ctx, func(rx *reading) error {
 		return l.loadTail(ctx, j, rx, prefix, l.buffer[:ahead], tail)
 	})
+	if errors.Is(err, ErrDamaged) && l.sent == sent {
+		return errNotToGoOn
+	}
+	return err
 }
+
+// errNotToGoOn says that what the archive has of a file is damaged: the file becomes a new
+// version beside it.
+var errNotToGoOn = errors.New("the session is damaged")
 
 // measure looks for a line that is too long, so that its file is refused before any of it is stored.
 func (l *loader) measure(ctx context.Context, j *job) error {

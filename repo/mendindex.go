@@ -54,7 +54,11 @@ func (a *Archive) repairIndex(ctx context.Context) (bool, error) {
 	if err != nil || len(found) == 0 {
 		return false, err
 	}
-	return true, a.emptyIndex(ctx)
+	if err := a.emptyIndex(ctx); err != nil {
+		return true, err
+	}
+	a.lost.CompareAndSwap(nil, &indexLoss{})
+	return true, nil
 }
 
 // checkIndex reads the whole index and says what is wrong with it.

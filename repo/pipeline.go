@@ -223,8 +223,8 @@ func (im *importer) count(p *part) {
 	case actTouch:
 		r.Unchanged++
 	case actEmptied:
-		r.Missing++
 		r.Updated++
+		r.Problems = append(r.Problems, Problem{Path: p.job.name, Code: CodeEmpty, Detail: "the file is empty now: the archive has what it held"})
 	case actNew:
 		r.Imported++
 		if p.sum.bytes > 0 {

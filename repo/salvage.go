@@ -35,6 +35,9 @@ type SalvageResult struct {
 	Lost     int    // no line could be brought out
 	Bytes    int64  // brought out
 	Damaged  []SalvageDamage
+	// Newer is the version of the schema of the damaged archive where that is newer than the
+	// one this package knows; 0: it is not.
+	Newer    int
 	Duration time.Duration
 }
 
@@ -67,7 +70,11 @@ type LostRange struct {
 // session keeps its source, and the next sync takes in the file where it is still there.
 // What was deleted stays deleted.
 //
-// The new archive is there whole or not at all. Errors wrap [ErrNotFound], [ErrExists] or
+// An archive that a newer pidb has written is salvaged too, as its version may be damaged:
+// what only the newer one keeps is not brought out, and the result says so.
+//
+// The new archive is there whole or not at all. Errors wrap [ErrNotFound], [ErrExists],
+// a [*DatabaseNameError] where the name of the new one belongs to another database, or
 // [ErrForeign] where nothing of an archive was found.
 func Salvage(ctx context.Context, path, newPath string, opts *SalvageOptions) (*SalvageResult, error) {
 	if opts == nil {
@@ -87,10 +94,11 @@ func salvage(ctx context.Context, path, newPath string, opts *SalvageOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	for _, suffix := range []string{"", "-wal", "-journal"} {
-		if _, err := os.Lstat(newPath + suffix); !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s: %w", newPath+suffix, ErrExists)
-		}
+	if _, err := os.Lstat(newPath); !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", newPath, ErrExists)
+	}
+	if err := freeOfDatabases(newPath); err != nil {
+		return nil, fmt.Errorf("%s: %w", newPath, err)
 	}
 	w, err := openWreck(ctx, path)
 	if err != nil {
@@ -113,7 +121,7 @@ func salvage(ctx context.Context, path, newPath string, opts *SalvageOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	s := &salvager{wreck: w, opts: opts, result: &SalvageResult{Path: newPath}, buried: map[identity]bool{}}
+	s := &salvager{wreck: w, opts: opts, result: &SalvageResult{Path: newPath, Newer: w.newer()}, buried: map[identity]bool{}}
 	if s.intake, err = newIntake(a); err == nil {
 		err = s.run(ctx)
 	}

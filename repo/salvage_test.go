@@ -2,6 +2,7 @@ package repo_test
 
 import (
 	"bytes"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -278,5 +279,51 @@ func TestSalvageDamage(t *testing.T) {
 			t.Logf("%d cases of %d sessions: all intact in %d, nothing found in %d; sessions: %d intact, %d partial, %d lost",
 				cases, len(w.bytes), whole, nothing, total.Intact, total.Partial, total.Lost)
 		})
+	}
+}
+
+// TestSalvageNewer salvages an archive whose schema is of a newer pidb, and refuses names
+// that belong to the damaged one.
+func TestSalvageNewer(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "pidb.db")
+	a, err := repo.Open(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	importPaths(t, a, write(t, header+user1, dir, "s.jsonl"))
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for i, newer := range []int{0, 99} {
+		if newer > 0 {
+			stamp(t, path, newer)
+		}
+		result, err := repo.Salvage(t.Context(), path, filepath.Join(dir, fmt.Sprint("new", i, ".db")), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result.Newer != newer || result.Intact != 1 {
+			t.Errorf("%+v, want Newer %d and 1 intact", result, newer)
+		}
+	}
+	for _, suffix := range []string{"-wal", "-journal", "-shm"} {
+		_, err := repo.Salvage(t.Context(), path, path+suffix, nil)
+		if _, ok := errors.AsType[*repo.DatabaseNameError](err); !ok {
+			t.Errorf("to %s: %v", suffix, err)
+		}
+	}
+}
+
+// stamp gives the file of an archive another version of its schema.
+func stamp(t *testing.T, path string, version int) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec(fmt.Sprint("PRAGMA user_version = ", version)); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -335,9 +335,13 @@ func (p *part) modified(tx *Tx) int64 {
 	return tx.now.UnixMilli()
 }
 
-// putChunk stores a chunk, or finds the same bytes stored already, and adds it to the session.
+// putChunk stores a chunk, or finds the same bytes stored already, and adds it to the
+// session. What is stored otherwise than it would be now may be damaged: it is replaced.
 func (tx *Tx) putChunk(ctx context.Context, session query.Key, c *chunk) error {
-	_, err := tx.exec(ctx, `INSERT INTO chunk (hash, size, codec, data) VALUES (?, ?, ?, ?) ON CONFLICT (hash) DO NOTHING`,
+	_, err := tx.exec(ctx, `
+		INSERT INTO chunk (hash, size, codec, data) VALUES (?, ?, ?, ?)
+		ON CONFLICT (hash) DO UPDATE SET size = excluded.size, codec = excluded.codec, data = excluded.data
+		WHERE size <> excluded.size OR codec <> excluded.codec OR data <> excluded.data`,
 		c.hash[:], c.size, c.codec, c.data)
 	if err != nil {
 		return err

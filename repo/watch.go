@@ -35,6 +35,7 @@ type watch struct {
 	stop    context.CancelFunc
 	done    chan struct{} // closed when it has ended
 	err     error         // why it ended by itself
+	closed  bool          // the archive is closed: no other begins
 }
 
 // join counts a waiter and starts the watch for the first one.
@@ -42,7 +43,10 @@ func (a *Archive) join(ctx context.Context) error {
 	w := &a.watch
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.waiters > 0 && w.err == nil {
+	if w.closed && w.changed == nil {
+		w.changed = make(chan struct{})
+	}
+	if w.closed || w.waiters > 0 && w.err == nil {
 		w.waiters++
 		return nil
 	}
@@ -68,8 +72,31 @@ func (a *Archive) leave() {
 	}
 	stop, done := w.stop, w.done
 	w.mu.Unlock()
-	stop()
-	<-done
+	if stop != nil {
+		stop()
+		<-done
+	}
+}
+
+// end stops the watch for good. It returns what wakes those who wait, for when the
+// archive is closed: they look at it once more, and get its error.
+func (w *watch) end() (wake func()) {
+	w.mu.Lock()
+	w.closed = true
+	stop, done := w.stop, w.done
+	w.mu.Unlock()
+	if stop != nil {
+		stop()
+		<-done
+	}
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.changed != nil {
+			close(w.changed)
+			w.changed = make(chan struct{})
+		}
+	}
 }
 
 // next returns what is closed at the next commit, and why there will be none.
@@ -251,7 +278,7 @@ func (s *Session) Last(ctx context.Context) (query.Ref, error) {
 // waits until there are any, whichever process writes them, as long as ctx lets it: the
 // error is then that of ctx, which may have ended before. Waiting costs next to nothing, and ends some milliseconds
 // after the commit where the file system tells of writes. It wraps [ErrNotFound] when the
-// session is deleted.
+// session is deleted, and ends with an error when the archive is closed.
 func (s *Session) Wait(ctx context.Context, after query.Ref) ([]query.Entry, error) {
 	var entries []query.Entry
 	first := query.MakeRef(s.key, 0)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -152,5 +153,86 @@ func TestWait(t *testing.T) {
 	}
 	if err := <-done; !errors.Is(err, repo.ErrNotFound) {
 		t.Errorf("of a session that was deleted: %v", err)
+	}
+}
+
+// A wait ends when its archive is closed, and leaves nothing running.
+func TestWaitUntilClose(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pidb.db")
+	openAt(t, path, nil) // keeps it in use
+	before := runtime.NumGoroutine()
+	a, err := repo.Open(t.Context(), path, nil)
+	ok(t, err)
+	s := create(t, a, nil)
+	last, err := s.Last(t.Context())
+	ok(t, err)
+	change, err := a.Change(t.Context())
+	ok(t, err)
+	const n = 10
+	done := make(chan error, 2*n)
+	for range n {
+		go func() {
+			_, err := s.Wait(context.Background(), last)
+			done <- err
+		}()
+		go func() {
+			_, _, err := a.Wait(context.Background(), change)
+			done <- err
+		}()
+	}
+	time.Sleep(50 * time.Millisecond)
+	ok(t, a.Close())
+	for range 2 * n {
+		select {
+		case err := <-done:
+			if err == nil {
+				t.Error("a wait ended with success")
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("a wait goes on after Close")
+		}
+	}
+	if _, err := s.Wait(context.Background(), last); err == nil {
+		t.Error("a wait after Close ended with success")
+	}
+	for range 100 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Errorf("%d goroutines, before %d", runtime.NumGoroutine(), before)
+}
+
+// A write is seen as soon where the archive is reached by a symbolic link.
+func TestWaitThroughLink(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "real.db")
+	writer := openAt(t, path, nil)
+	s := create(t, writer, nil)
+	link := filepath.Join(t.TempDir(), "link.db")
+	if err := os.Symlink(path, link); err != nil {
+		t.Skip(err)
+	}
+	reader := openAt(t, link, nil)
+	waiting, err := reader.OpenSession(t.Context(), s.ID())
+	ok(t, err)
+	var late []time.Duration
+	for range 3 {
+		last, err := waiting.Last(t.Context())
+		ok(t, err)
+		done := make(chan error, 1)
+		go func() {
+			_, err := waiting.Wait(t.Context(), last)
+			done <- err
+		}()
+		time.Sleep(1100 * time.Millisecond) // it is seldom looked at then
+		appendTo(t, s, userMessage("x"))
+		began := time.Now()
+		ok(t, <-done)
+		late = append(late, time.Since(began))
+	}
+	// Of some, the machine may have been busy with another thing.
+	if slices.Min(late) > 300*time.Millisecond {
+		t.Errorf("seen after %v", late)
 	}
 }

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"io/fs"
 	"maps"
 	"os"
 	"slices"
 
+	"pidb/migrations"
 	"pidb/query"
 )
 
@@ -135,6 +137,20 @@ func (w *wreck) read(ctx context.Context) error {
 	}
 	w.dropGuesses()
 	return nil
+}
+
+// newer returns the version of the schema where that is newer than the one this package
+// knows, and 0 where it is not, or cannot be read.
+func (w *wreck) newer() int {
+	const version, application = 60, 68 // where they stand in the first page
+	first, err := w.pages.page(1)
+	if err != nil || binary.BigEndian.Uint32(first[application:]) != migrations.ApplicationID {
+		return 0
+	}
+	if v := binary.BigEndian.Uint32(first[version:]); v > migrations.Version {
+		return int(v)
+	}
+	return 0
 }
 
 // roots returns the root pages of tables and indexes by name, as far as the schema says.

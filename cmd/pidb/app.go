@@ -45,6 +45,8 @@ type app struct {
 
 	started bool // arguments were understood
 	closers []func()
+
+	lossNoted bool // it has been said that the search index was damaged
 }
 
 // memoryLimit is from how many bytes on memory that is no longer used is looked for
@@ -348,7 +350,20 @@ func (a *app) open(ctx context.Context) (*repo.Archive, error) {
 		}
 	})
 	a.warnExposed(archive, named)
+	a.noteIndexLoss(archive)
 	return archive, nil
+}
+
+// openExisting opens an archive that is there already.
+func (a *app) openExisting(ctx context.Context) (*repo.Archive, error) {
+	path, _, err := a.dbPath()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, &commandError{err: fmt.Errorf("no archive at %s", path), code: exitNotFound, hint: "name one with --db; pidb import makes a new one"}
+	}
+	return a.open(ctx)
 }
 
 // warnExposed says when others on this machine can get at the archive. Of a folder that

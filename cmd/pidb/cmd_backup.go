@@ -18,7 +18,8 @@ func (a *app) backupCommand() *cobra.Command {
 and write meanwhile. The search index is not in it: it comes back by itself.
 
 FILE is there whole or not at all. One that is there already is replaced with --force
-only. No session folder is looked at; pidb import before takes in what changed.
+only, and never the archive itself, its index, or a file that SQLite keeps beside a
+database. No session folder is looked at; pidb import before takes in what changed.
 
 To restore, put the copy where the archive was while no pidb is running, and remove
 PATH-wal and PATH-shm beside it if they are there; or name the copy with --db.`,
@@ -27,13 +28,16 @@ PATH-wal and PATH-shm beside it if they are there; or name the copy with --db.`,
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			archive, err := a.open(ctx)
+			archive, err := a.openExisting(ctx)
 			if err != nil {
 				return err
 			}
 			bar := a.newBar()
 			result, err := archive.Backup(ctx, args[0], &repo.BackupOptions{Replace: force, Progress: bar.count("proving")})
 			bar.end()
+			if _, ok := errors.AsType[*repo.DatabaseNameError](err); ok {
+				return withHint(err, "name another FILE: --force replaces none that belongs to a database")
+			}
 			if errors.Is(err, repo.ErrExists) && !force {
 				return withHint(err, "--force replaces a file that is not in use")
 			}

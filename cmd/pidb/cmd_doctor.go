@@ -12,6 +12,8 @@ func (a *app) doctorCommand() *cobra.Command {
 		Short: "check the archive",
 		Long: `Check the archive as a database: its integrity, the counts and links of its rows, and the
 search index. Nothing is changed, no source is looked at; pidb verify proves the bytes.
+Only a search index that cannot be opened is replaced by an empty one, as each command
+does, and said to have been damaged; the next search fills it.
 
 --rebuild makes anew what follows from the lines, before it checks: rows, trees, listing
 fields and the search index. It ends with 1 when something is wrong.
@@ -19,8 +21,9 @@ fields and the search index. It ends with 1 when something is wrong.
 --salvage brings what is left of a damaged archive into a new one, NEW, and leaves the
 damaged one as it is. Every session whose bytes are all there and proved comes whole; of
 another one comes what is proved, and a line that begins with "# pidb:" stands where
-something is lost. It ends with 3 when not all sessions are whole. No other pidb may be
-running meanwhile.`,
+something is lost. It ends with 3 when not all sessions are whole. An archive of a newer
+pidb is salvaged without what only the newer one keeps, and that is said. No other pidb
+may be running meanwhile.`,
 		Example: `  pidb doctor
   pidb doctor --rebuild
   pidb doctor --salvage new.db`,
@@ -34,7 +37,7 @@ running meanwhile.`,
 				}
 				return a.salvage(ctx, salvage)
 			}
-			archive, err := a.open(ctx)
+			archive, err := a.openExisting(ctx)
 			if err != nil {
 				return err
 			}
@@ -71,6 +74,9 @@ running meanwhile.`,
 					a.out.printf("%s\n", "nothing is wrong")
 				}
 			}
+			if missing := check.Sessions - check.Indexed; missing > 0 {
+				a.note("%s not in the search index yet: the next search brings it up to date", count(missing, "session is", "sessions are"))
+			}
 			if len(check.Findings) > 0 {
 				return exitWith(exitFailed)
 			}
@@ -84,9 +90,11 @@ running meanwhile.`,
 
 bytes is the size of the session files, stored what they take in the archive. With --salvage:
 
-{"path":,"sessions":,"intact":,"partial":,"lost":,"bytes":,"seconds":,"damaged":[{"session":KEY,
- "id":,"path":,"saved":KEY,"lost":[{"from":,"to":,"firstLine":,"lastLine":}],"detail":}]}
+{"path":,"sessions":,"intact":,"partial":,"lost":,"bytes":,"newerSchema":,"seconds":,
+ "damaged":[{"session":KEY,"id":,"path":,"saved":KEY,
+ "lost":[{"from":,"to":,"firstLine":,"lastLine":}],"detail":}]}
 
-session is the key in the damaged archive, saved that in the new one; from and to are bytes.`, "one object")
+session is the key in the damaged archive, saved that in the new one; from and to are bytes.
+newerSchema is there where a newer pidb has written the archive.`, "one object")
 	return cmd
 }

@@ -22,7 +22,9 @@ func (a *app) importCommand() *cobra.Command {
 		Use:   "import [PATH…]",
 		Short: "take session files in",
 		Long: `Take session files in: files by name, folders with all that is below them, standard input
-for -. Without a PATH the session folders are taken, those of pi or of --root.
+for -. Without a PATH the session folders are taken, those of pi or of --root. In a folder
+those files count whose name ends in .jsonl, or has more behind that, as in x.jsonl.bak-1 of
+one that was set aside, but for .lock and .tmp; a file that is named counts by any name.
 
 Every byte is kept, of damaged lines too. A file that has not changed costs a look at its
 size and times; of one that has grown only the new lines are read; one that was rewritten
@@ -114,8 +116,12 @@ func (a *app) importPaths(ctx context.Context, args []string, opts *repo.ImportO
 	total.Duration = time.Since(began)
 	err = errors.Join(err, a.printImport(total))
 	a.noteIndex(total.IndexErr)
+	a.noteIndexLoss(archive)
 	if err != nil {
 		return err
+	}
+	if total.Files == 0 && len(total.Problems) == 0 && len(args)+len(a.roots) > 0 {
+		a.note("no session file is in there: in a folder x.jsonl counts, and x.jsonl.bak-1 or the like; name any other file itself")
 	}
 	return importCode(total, named)
 }

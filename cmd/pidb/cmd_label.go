@@ -11,7 +11,8 @@ func (a *app) labelCommand() *cobra.Command {
 		Use:   "label SESSION ENTRY [TEXT]",
 		Short: "label an entry of a session",
 		Long: `Append an entry to the session that labels ENTRY, or without TEXT takes its label away.
-Prints its id. pidb tree shows labels.`,
+Prints its id. pidb tree shows labels. A session that came from a file belongs to the
+file and is refused: pidb fork makes one that can be written to.`,
 		Example: `  pidb label last 7c21aa03 "before the rewrite"
   pidb label last 7c21aa03`,
 		Args:              arguments(cobra.RangeArgs(2, 3)),
@@ -32,7 +33,7 @@ Prints its id. pidb tree shows labels.`,
 			}
 			ids, err := l.append(ctx, label)
 			if err != nil {
-				return err
+				return l.refused("label an entry of", err)
 			}
 			return a.emitEntry(l, ids[0])
 		},

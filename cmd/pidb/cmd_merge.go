@@ -34,6 +34,9 @@ A second merge changes nothing. It ends with 3 when some sessions are damaged in
 			result, err := archive.Merge(ctx, args[0], &repo.MergeOptions{Progress: bar.count("merging")})
 			bar.end()
 			if err != nil && ctx.Err() == nil {
+				if errors.Is(err, repo.ErrForeign) {
+					return withHint(err, "OTHER is to be an archive of pidb; pidb import takes in session files")
+				}
 				if errors.Is(err, repo.ErrDamaged) {
 					return withHint(err, "pidb doctor --db OTHER --salvage NEW brings out what is whole")
 				}

@@ -11,7 +11,8 @@ func (a *app) nameCommand() *cobra.Command {
 		Use:   "name SESSION NAME",
 		Short: "name a session",
 		Long: `Append an entry to the session that names it, or with an empty NAME takes its name away.
-Line breaks become spaces. Prints the id of the entry.`,
+Line breaks become spaces. Prints the id of the entry. A session that came from a file
+belongs to the file and is refused: pidb fork makes one that can be written to.`,
 		Example:           `  pidb name last "retry with backoff"`,
 		Args:              arguments(cobra.ExactArgs(2)),
 		ValidArgsFunction: a.completeSession,
@@ -23,7 +24,7 @@ Line breaks become spaces. Prints the id of the entry.`,
 			}
 			ids, err := l.append(ctx, repo.SessionName(args[1]))
 			if err != nil {
-				return err
+				return l.refused("name", err)
 			}
 			return a.emitEntry(l, ids[0])
 		},

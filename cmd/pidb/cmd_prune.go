@@ -71,7 +71,7 @@ freed is what they take in the archive and nothing else needs.`, "one object")
 }
 
 func (a *app) prune(ctx context.Context, opts *repo.PruneOptions, yes bool) error {
-	archive, err := a.open(ctx)
+	archive, err := a.openExisting(ctx)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -235,20 +234,25 @@ const linesPerSession = 3
 // noteUnknownWord says that no entry has a word, and which words are like it, or that
 // folders are called so.
 func (a *app) noteUnknownWord(ctx context.Context, rx *query.Rx, u *query.Unknown) error {
-	text := fmt.Sprintf("%q is in no session", u.Word)
+	nearest, folder := "", ""
 	if len(u.Nearest) > 0 {
-		text += "; there is " + strings.Join(u.Nearest, ", ")
+		nearest = "; there is " + strings.Join(u.Nearest, ", ")
 	}
-	field := "cwd:" + u.Word
-	found, err := rx.Search(ctx, field, &query.SearchOptions{Limit: 1})
+	folders, err := rx.Folders(ctx)
 	if err != nil {
 		return err
 	}
-	if len(found.Hits) > 0 {
-		text += "; a folder is called so: " + field
+	if slices.ContainsFunc(folders.CWDs, func(dir string) bool { return hasFolder(dir, u.Word) }) {
+		folder = "; a folder is called so: cwd:" + u.Word
 	}
-	a.note("%s", text)
+	a.note("%q is in no session%s%s", u.Word, nearest, folder)
 	return nil
+}
+
+// hasFolder reports whether one of the folders in a path has a name, in any case.
+func hasFolder(path, name string) bool {
+	names := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' })
+	return slices.ContainsFunc(names, func(other string) bool { return strings.EqualFold(other, name) })
 }
 
 // printHits prints hits one by one, or the hits of each session together, the session

@@ -19,7 +19,7 @@ written, about a second for 200 MB. For that time as much room again is needed.`
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
-			archive, err := a.open(ctx)
+			archive, err := a.openExisting(ctx)
 			if err != nil {
 				return err
 			}

@@ -16,15 +16,21 @@ func (a *app) verifyCommand() *cobra.Command {
 every session against the hash of its file, and against the file where that still is.
 
 changed counts sessions whose file has other bytes by now, missing those whose file is
-gone, unreadable those whose file cannot be looked at: all are whole in the archive. Files that have changed are taken in first; with
---no-sync they are counted as changed. It ends with 1 when a session is damaged.`,
+gone, unreadable those whose file cannot be looked at: all are whole in the archive. Files
+that have changed are taken in first; with --no-sync they are counted as changed. It ends
+with 1 when a session is damaged.`,
 		Example: `  pidb verify
   pidb verify 0195f3a2 --json`,
 		Args:              arguments(cobra.ArbitraryArgs),
 		ValidArgsFunction: a.completeSession,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			archive, err := a.open(ctx)
+			// Where nothing can be taken in, a new archive would have nothing to prove.
+			open := a.open
+			if roots, err := a.sessionRoots(); a.noSync || err == nil && len(roots) == 0 {
+				open = a.openExisting
+			}
+			archive, err := open(ctx)
 			if err != nil {
 				return err
 			}
@@ -65,8 +71,12 @@ gone, unreadable those whose file cannot be looked at: all are whole in the arch
 					return err
 				}
 			} else {
-				a.out.printf("%s: %d ok, %d changed, %d missing, %d failed\n", count(result.Sessions, "session", "sessions"),
-					result.OK, result.Changed, result.Missing, len(result.Failed))
+				unreadable := ""
+				if result.Unreadable > 0 {
+					unreadable = fmt.Sprintf(", %d unreadable", result.Unreadable)
+				}
+				a.out.printf("%s: %d ok, %d changed, %d missing%s, %d failed\n", count(result.Sessions, "session", "sessions"),
+					result.OK, result.Changed, result.Missing, unreadable, len(result.Failed))
 			}
 			if result.Unreadable > 0 {
 				a.say("%s cannot be read, and may have changed", count(result.Unreadable, "source", "sources"))

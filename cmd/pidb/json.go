@@ -118,7 +118,8 @@ func isHarmful(r rune) bool {
 
 // stamp is a time in JSON; nil is absent.
 func stamp(t time.Time) *string {
-	if t.IsZero() {
+	// RFC 3339 has years of four digits.
+	if t.IsZero() || t.UTC().Year() < 0 || t.UTC().Year() > 9999 {
 		return nil
 	}
 	s := jsonl.FormatTime(t.UnixMilli())
@@ -367,7 +368,7 @@ type verifyJSON struct {
 	OK         int          `json:"ok"`
 	Changed    int          `json:"changed"`
 	Missing    int          `json:"missing"`
-	Unreadable int          `json:"unreadable,omitempty"`
+	Unreadable int          `json:"unreadable"`
 	Failed     []failedJSON `json:"failed"`
 }
 
@@ -513,6 +514,7 @@ type salvageJSON struct {
 	Partial  int                 `json:"partial"`
 	Lost     int                 `json:"lost"`
 	Bytes    int64               `json:"bytes"`
+	Newer    int                 `json:"newerSchema,omitempty"`
 	Seconds  float64             `json:"seconds"`
 	Damaged  []salvageDamageJSON `json:"damaged"`
 }

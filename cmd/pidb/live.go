@@ -81,6 +81,15 @@ func (l *live) append(ctx context.Context, entries ...repo.NewEntry) ([]string, 
 	return ids, l.explain(err)
 }
 
+// refused is the error of a command, of which what says what it does, for a session that it
+// may not write to.
+func (l *live) refused(what string, err error) error {
+	if errors.Is(err, repo.ErrNotNative) {
+		return l.explain(fmt.Errorf("%s session %s: %w: fork it", what, quotedKey(l.info.Key), repo.ErrNotNative))
+	}
+	return err
+}
+
 func (l *live) explain(err error) error {
 	if errors.Is(err, repo.ErrNotNative) {
 		return withHint(err, "pidb fork "+quotedKey(l.info.Key)+" makes a session that can be written to")

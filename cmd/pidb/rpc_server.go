@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,6 +34,7 @@ type rpcServer struct {
 	ending  context.Context // of waits: done when there is no more input
 	end     context.CancelFunc
 	before  <-chan struct{} // closed when all requests before the next one are done; of the server's one goroutine that assigns
+	quiet   sync.WaitGroup  // of notifications
 
 	mu      sync.Mutex
 	handles map[query.Key]*repo.Session
@@ -64,8 +66,10 @@ func (s *rpcServer) serve(ctx context.Context) error {
 		Concurrency:    1 << 30, // waits do not count: the order is that of Assign
 		NewContext:     func() context.Context { return ctx },
 	})
-	s.server.Start(&rpcChannel{in: bufio.NewReaderSize(interruptible{ctx, s.app.stdin}, 64<<10), out: s.app.out, end: s.end})
-	return s.server.Wait()
+	s.server.Start(&rpcChannel{ctx: ctx, in: bufio.NewReaderSize(interruptible{ctx, s.app.stdin}, 64<<10), out: s.app.out, end: s.end})
+	err := s.server.Wait()
+	s.quiet.Wait()
+	return err
 }
 
 // Assign returns what carries out a request: after all those before it. It is called for
@@ -86,22 +90,36 @@ func (s *rpcServer) Assign(ctx context.Context, name string) jrpc2.Handler {
 	leave := sync.OnceFunc(func() { close(done) })
 	// One that was cancelled before its turn is never called.
 	context.AfterFunc(ctx, func() { <-before; leave() })
-	return func(ctx context.Context, r *jrpc2.Request) (any, error) {
+	inTurn := func(ctx context.Context, r *jrpc2.Request) (any, error) {
 		select {
 		case <-before:
 		case <-ctx.Done():
 			return nil, rpcError(ctx.Err())
 		}
 		defer leave()
-		if name == "wait" {
-			if r.IsNotification() {
-				return nil, nil // nobody to tell, and the next request waits for notifications
+		return carryOut(ctx, r, func(ctx context.Context, r *jrpc2.Request) (any, error) {
+			result, err := handle(ctx, r)
+			wait, ok := result.(pending)
+			if !ok || r.IsNotification() { // which has nobody to tell
+				return result, err
 			}
 			leave()
+			return wait()
+		})
+	}
+	return func(ctx context.Context, r *jrpc2.Request) (any, error) {
+		if !r.IsNotification() {
+			return inTurn(ctx, r)
 		}
-		return carryOut(ctx, r, handle)
+		// The server takes no message before notifications are done, and one may be there to
+		// cancel what this one waits for.
+		s.quiet.Go(func() { _, _ = inTurn(ctx, r) })
+		return nil, nil
 	}
 }
+
+// pending is the result of a request that lets the next ones pass: what waits for it.
+type pending func() (any, error)
 
 func carryOut(ctx context.Context, r *jrpc2.Request, handle jrpc2.Handler) (any, error) {
 	result, err := handle(ctx, r)
@@ -247,6 +265,7 @@ func rpcError(err error) error {
 
 // rpcChannel reads and writes messages, each on a line of its own.
 type rpcChannel struct {
+	ctx  context.Context // of the command: when it ends, a write that nobody reads is given up
 	in   *bufio.Reader
 	out  *output
 	owed sync.WaitGroup // messages that get an answer
@@ -265,8 +284,12 @@ func (c *rpcChannel) Recv() ([]byte, error) {
 			if !utf8.Valid(line) {
 				line = []byte("invalid UTF-8") // which is no JSON either
 			}
-			if answered(line) {
+			requests, err := jrpc2.ParseRequests(line)
+			if err != nil || answered(requests) {
 				c.owed.Add(1)
+			}
+			if slices.ContainsFunc(requests, malformed) {
+				line = requestLike(line)
 			}
 			return line, nil
 		}
@@ -279,21 +302,77 @@ func (c *rpcChannel) Recv() ([]byte, error) {
 }
 
 // answered reports whether a message gets an answer: all but notifications do.
-func answered(message []byte) bool {
-	requests, err := jrpc2.ParseRequests(message)
-	return err != nil || len(requests) == 0 || slices.ContainsFunc(requests, func(r *jrpc2.ParsedRequest) bool {
+func answered(requests []*jrpc2.ParsedRequest) bool {
+	return len(requests) == 0 || slices.ContainsFunc(requests, func(r *jrpc2.ParsedRequest) bool {
 		return r.ID != "" || r.Error != nil || r.Method == ""
 	})
 }
 
-// Send writes an answer.
+// malformed reports whether the server would call a request no JSON, though it is some.
+func malformed(r *jrpc2.ParsedRequest) bool {
+	return r.Error != nil && r.Error.Code == jrpc2.ParseError
+}
+
+// requestLike returns a message, which is JSON, with requests of the same ids that the
+// server refuses as such in place of malformed ones.
+func requestLike(message []byte) []byte {
+	var batch []json.RawMessage
+	single := json.Unmarshal(message, &batch) != nil
+	if single {
+		batch = []json.RawMessage{message}
+	}
+	for i, text := range batch {
+		var members map[string]json.RawMessage
+		if json.Unmarshal(text, &members) != nil || members == nil {
+			members = map[string]json.RawMessage{}
+		}
+		for _, name := range []string{"jsonrpc", "method"} {
+			var word string
+			if value, ok := members[name]; ok && json.Unmarshal(value, &word) != nil {
+				delete(members, name)
+			}
+		}
+		var wrong *jrpc2.Error
+		if value, ok := members["error"]; ok && json.Unmarshal(value, &wrong) != nil {
+			members["error"] = json.RawMessage(`{}`)
+		}
+		// Members that were JSON are so still.
+		batch[i], _ = json.Marshal(members)
+	}
+	if single {
+		return batch[0]
+	}
+	text, _ := json.Marshal(batch)
+	return text
+}
+
+// sendGrace is how long a write may take when the command is to end.
+const sendGrace = time.Second
+
+// Send writes an answer. When the command is to end and nobody reads, it gives the output up.
 func (c *rpcChannel) Send(message []byte) error {
 	defer c.owed.Done()
-	if _, err := c.out.Write(append(message, '\n')); err != nil {
+	w := c.out.w
+	done := make(chan error, 1)
+	go func() {
+		_, err := w.Write(append(message, '\n'))
+		done <- cmp.Or(err, w.Flush())
+	}()
+	select {
+	case err := <-done:
+		c.out.check(err)
 		return err
+	case <-c.ctx.Done():
 	}
-	c.out.flush()
-	return c.out.err
+	select {
+	case err := <-done:
+		c.out.check(err)
+		return err
+	case <-time.After(sendGrace):
+		// The write goes on until the process ends, with what it holds.
+		c.out.w = bufio.NewWriter(io.Discard)
+		return c.ctx.Err()
+	}
 }
 
 // Close leaves standard output open: who started the command closes it.

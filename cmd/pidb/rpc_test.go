@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/creachadair/jrpc2"
 	"github.com/google/go-cmp/cmp"
@@ -164,6 +166,13 @@ func TestRPCErrors(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":{},"method":"list"}`, -32600, ""},
 		{`{"jsonrpc":"2.0","id":1}`, -32600, ""},
 		{`{"jsonrpc":"2.0","id":1,"method":"list","more":1}`, -32600, ""},
+		{`1`, -32600, ""},
+		{`"x"`, -32600, ""},
+		{`null`, -32600, ""},
+		{`{"jsonrpc":"2.0","id":1,"method":3}`, -32600, ""},
+		{`{"jsonrpc":"2.0","method":3}`, -32600, ""},
+		{`{"jsonrpc":2.0,"id":1,"method":"list"}`, -32600, ""},
+		{`{"jsonrpc":"2.0","id":1,"method":"list","error":3}`, -32600, ""},
 		{request("nothing", `{}`), -32601, ""},
 		{request("rpc.serverInfo", `{}`), -32601, ""},
 		{request("list", `[]`), -32602, ""},
@@ -210,6 +219,16 @@ func TestRPCErrors(t *testing.T) {
 		}
 	}
 	c.call("pidb.version", `{}`, nil)
+
+	// One in a batch does not spoil the others.
+	c.send(`[1,{"jsonrpc":"2.0","id":7,"method":3},{"jsonrpc":"2.0","id":8,"method":"pidb.version"}]` + "\n")
+	var batch []rpcAnswer
+	if err := json.Unmarshal([]byte(c.line()), &batch); err != nil || len(batch) != 3 {
+		t.Fatalf("%v: %+v", err, batch)
+	}
+	if string(batch[0].ID) != "null" || batch[0].Error.Code != -32600 || string(batch[1].ID) != "7" || batch[1].Error.Code != -32600 || batch[2].Error != nil {
+		t.Errorf("%+v", batch)
+	}
 }
 
 // UnmarshalJSON takes the data of other errors too.
@@ -349,6 +368,110 @@ func TestRPCCancel(t *testing.T) {
 	c.send(`{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":99}}` + "\n")
 	c.send(`{"jsonrpc":"2.0","method":"wait","params":{}}` + "\n") // nobody to tell
 	c.call("list", `{}`, nil)
+}
+
+// A wait without a cursor sees what is asked for right behind it.
+func TestRPCWaitFromItsPlace(t *testing.T) {
+	c := startRPC(t, newRPCArchive(t))
+	c.call("create", `{"id":"s"}`, nil)
+	for i := range 60 {
+		params := `{"timeout":20}`
+		if i%2 == 0 {
+			params = `{"session":"s","timeout":20}`
+		}
+		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"wait","params":%s}`+"\n"+
+			`{"jsonrpc":"2.0","id":2,"method":"append","params":{"session":"s","entries":[{"role":"user","content":"x"}]}}`+"\n", params))
+		for range 2 {
+			a := c.answer()
+			var result waitJSON
+			if a.Error != nil || json.Unmarshal(a.Result, &result) != nil {
+				t.Fatalf("%s: %+v", a.ID, a.Error)
+			}
+			if string(a.ID) == "1" && (result.TimedOut || len(result.Entries)+len(result.Sessions) != 1) {
+				t.Fatalf("%s: %s", params, a.Result)
+			}
+		}
+	}
+}
+
+// A request is cancelled though a notification waits for it; what a notification asks for
+// is done in its turn, and before the end.
+func TestRPCCancelBehindNotification(t *testing.T) {
+	db := newRPCArchive(t)
+	c := startRPC(t, db)
+	c.call("create", `{"id":"s"}`, nil)
+	archive, err := repo.Open(t.Context(), db, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
+	held, release := make(chan struct{}), make(chan struct{})
+	done := make(chan error, 1)
+	go func() {
+		done <- archive.Update(t.Context(), func(*repo.Tx) error {
+			close(held)
+			<-release
+			return nil
+		})
+	}()
+	<-held
+	say := func(text string) string {
+		return `"method":"append","params":{"session":"s","entries":[{"role":"user","content":"` + text + `"}]}}` + "\n"
+	}
+	c.send(`{"jsonrpc":"2.0","id":1,` + say("cancelled") + `{"jsonrpc":"2.0",` + say("noted") + `{"jsonrpc":"2.0","id":2,` + say("asked") +
+		`{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1}}` + "\n")
+	if a := c.answer(); string(a.ID) != "1" || a.Error == nil || a.Error.Code != -32097 {
+		t.Errorf("%+v", a)
+	}
+	close(release)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if a := c.answer(); string(a.ID) != "2" || a.Error != nil {
+		t.Errorf("%+v", a)
+	}
+	c.send(`{"jsonrpc":"2.0",` + say("noted last"))
+	c.end()
+	var out exportedJSON
+	startRPC(t, db).call("export", `{"session":"s"}`, &out)
+	at := -1
+	for _, text := range []string{"noted", "asked", "noted last"} {
+		next := strings.Index(*out.Text, `"`+text+`"`)
+		if next <= at {
+			t.Errorf("%s is not in its place: %s", text, *out.Text)
+		}
+		at = next
+	}
+	if strings.Contains(*out.Text, "cancelled") {
+		t.Errorf("what was cancelled is there: %s", *out.Text)
+	}
+}
+
+// A command whose output nobody reads ends when it is told to.
+func TestRPCEndUnread(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	stdin, in := io.Pipe()
+	defer in.Close()
+	out, stdout := io.Pipe() // which holds nothing
+	defer out.Close()
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, []string{"--db", newRPCArchive(t), "rpc"}, func(string) string { return "" }, stdin, stdout, io.Discard)
+	}()
+	// More than one may not be taken while an answer is written.
+	if _, err := io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"pidb.version"}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(100 * time.Millisecond)
+	cancel()
+	select {
+	case got := <-code:
+		if got != exitInterrupted {
+			t.Errorf("ended with %d", got)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("it goes on")
+	}
 }
 
 // A line of many megabytes goes in and comes out again.

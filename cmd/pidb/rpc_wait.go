@@ -25,32 +25,40 @@ type waitJSON struct {
 	Sessions []sessionJSON  `json:"sessions,omitempty"`
 }
 
-// wait gives what is new behind a cursor, and waits for it where there is nothing.
+// wait gives what is new behind a cursor, and waits for it where there is nothing. Where
+// it begins is settled before the next request.
 func (s *rpcServer) wait(ctx context.Context, p *waitParams) (any, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(s.ending, cancel)()
-	if p.Timeout != nil {
-		seconds := *p.Timeout
-		if seconds < 0 || seconds > math.MaxInt32 {
-			return nil, usagef("timeout is a number of seconds")
-		}
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, time.Duration(seconds*float64(time.Second)))
-		defer stop()
+	if p.Timeout != nil && (*p.Timeout < 0 || *p.Timeout > math.MaxInt32) {
+		return nil, usagef("timeout is a number of seconds")
 	}
 	if p.Cursor != nil && *p.Cursor < 0 {
 		return nil, usagef("cursor is one that wait gave")
 	}
+	var wait func(context.Context) (any, error)
+	var err error
 	if p.Session != "" {
-		return s.waitSession(ctx, p)
+		wait, err = s.waitSession(ctx, p)
+	} else {
+		wait, err = s.waitArchive(ctx, p)
 	}
-	return s.waitArchive(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return pending(func() (any, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(s.ending, cancel)()
+		if p.Timeout != nil {
+			var stop context.CancelFunc
+			ctx, stop = context.WithTimeout(ctx, time.Duration(*p.Timeout*float64(time.Second)))
+			defer stop()
+		}
+		return wait(ctx)
+	}), nil
 }
 
-func (s *rpcServer) waitSession(ctx context.Context, p *waitParams) (any, error) {
-	now := context.WithoutCancel(ctx) // what takes no time is not cut short by the timeout
-	l, err := s.place(now, p.Session)
+func (s *rpcServer) waitSession(ctx context.Context, p *waitParams) (func(context.Context) (any, error), error) {
+	l, err := s.place(ctx, p.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +66,7 @@ func (s *rpcServer) waitSession(ctx context.Context, p *waitParams) (any, error)
 	var after query.Ref
 	switch {
 	case p.Cursor == nil:
-		if after, err = l.session.Last(now); err != nil {
+		if after, err = l.session.Last(ctx); err != nil {
 			return nil, err
 		}
 	case *p.Cursor > 0:
@@ -68,41 +76,46 @@ func (s *rpcServer) waitSession(ctx context.Context, p *waitParams) (any, error)
 	if after != 0 {
 		result.Cursor = after.Seq() + 1
 	}
-	entries, err := l.session.Wait(ctx, after)
-	if err != nil {
-		return result.ended(err)
-	}
-	err = s.archive.View(now, func(rx *query.Rx) error {
-		for i := range entries {
-			j, err := entryInJSON(now, rx, &entries[i], p.Raw)
-			if err != nil {
-				return err
-			}
-			result.Entries = append(result.Entries, j)
-			result.Cursor = entries[i].Ref.Seq() + 1
+	return func(ctx context.Context) (any, error) {
+		entries, err := l.session.Wait(ctx, after)
+		if err != nil {
+			return result.ended(err)
 		}
-		return nil
-	})
-	return result, err
+		now := context.WithoutCancel(ctx) // what takes no time is not cut short by the timeout
+		err = s.archive.View(now, func(rx *query.Rx) error {
+			for i := range entries {
+				j, err := entryInJSON(now, rx, &entries[i], p.Raw)
+				if err != nil {
+					return err
+				}
+				result.Entries = append(result.Entries, j)
+				result.Cursor = entries[i].Ref.Seq() + 1
+			}
+			return nil
+		})
+		return result, err
+	}, nil
 }
 
-func (s *rpcServer) waitArchive(ctx context.Context, p *waitParams) (any, error) {
-	after, err := s.archive.Change(context.WithoutCancel(ctx))
+func (s *rpcServer) waitArchive(ctx context.Context, p *waitParams) (func(context.Context) (any, error), error) {
+	after, err := s.archive.Change(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if p.Cursor != nil {
 		after = *p.Cursor
 	}
-	sessions, next, err := s.archive.Wait(ctx, after)
-	if err != nil {
-		return waitJSON{Cursor: after}.ended(err)
-	}
-	result := waitJSON{Cursor: next}
-	for i := range sessions {
-		result.Sessions = append(result.Sessions, newSessionJSON(&sessions[i]))
-	}
-	return result, nil
+	return func(ctx context.Context) (any, error) {
+		sessions, next, err := s.archive.Wait(ctx, after)
+		if err != nil {
+			return waitJSON{Cursor: after}.ended(err)
+		}
+		result := waitJSON{Cursor: next}
+		for i := range sessions {
+			result.Sessions = append(result.Sessions, newSessionJSON(&sessions[i]))
+		}
+		return result, nil
+	}, nil
 }
 
 // ended is the result of a wait that had nothing to wait for in time.

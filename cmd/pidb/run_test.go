@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -79,6 +80,64 @@ func TestSearchRepairs(t *testing.T) {
 			t.Errorf("%s: doctor: %s", statement, out)
 		}
 	}
+}
+
+// TestSearchSaysRepairs fills pages of the search index with noise, which the commands find
+// before they search.
+func TestSearchSaysRepairs(t *testing.T) {
+	samples := filepath.Join("..", "..", "testdata", "sessions")
+	path := filepath.Join(t.TempDir(), "pidb.db")
+	index := strings.TrimSuffix(path, ".db") + ".index.db"
+	for _, from := range []int64{100, 32768} {
+		if code, _, stderr := runAt(t, path, "import", samples); code != exitDone {
+			t.Fatal(stderr)
+		}
+		data, err := os.ReadFile(index)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := from; i < int64(len(data)); i++ {
+			data[i] = byte(i * 7)
+		}
+		if err := os.WriteFile(index, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, stdout, stderr := runAt(t, path, "search", "--json", "backoff")
+		if code != exitDone || stdout == "" || strings.Count(stderr, "pidb: the search index was damaged and has been made anew\n") != 1 {
+			t.Errorf("from byte %d: ended with %d, found %s; stderr: %s", from, code, stdout, stderr)
+		}
+	}
+}
+
+// TestSalvageSaysNewer salvages an archive that says that a newer pidb has written it.
+func TestSalvageSaysNewer(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "pidb.db")
+	if code, _, stderr := runAt(t, path, "import", filepath.Join("..", "..", "testdata", "sessions")); code != exitDone {
+		t.Fatal(stderr)
+	}
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(`PRAGMA user_version = 99`); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := runAt(t, path, "doctor", "--json", "--salvage", filepath.Join(dir, "new.db"))
+	if code != exitDone || !strings.Contains(stdout, `"newerSchema":99,`) || !strings.Contains(stderr, "pidb: the archive has schema 99, that of a newer pidb: ") {
+		t.Errorf("ended with %d, said %s; stderr: %s", code, stdout, stderr)
+	}
+}
+
+// runAt runs the command on the archive at path, without a home.
+func runAt(t *testing.T, path string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err strings.Builder
+	code = run(t.Context(), append([]string{"--db", path}, args...), func(string) string { return "" }, strings.NewReader(""), &out, &err)
+	return code, out.String(), err.String()
 }
 
 // TestHarmful compares what JSON escapes with what is not printed.

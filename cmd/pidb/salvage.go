@@ -17,11 +17,18 @@ func (a *app) salvage(ctx context.Context, newPath string) error {
 	bar := a.newBar()
 	result, err := repo.Salvage(ctx, path, newPath, &repo.SalvageOptions{Progress: bar.count("saving")})
 	bar.end()
+	if _, ok := errors.AsType[*repo.DatabaseNameError](err); ok {
+		return withHint(err, "name another NEW, which belongs to no database")
+	}
 	if errors.Is(err, repo.ErrExists) {
 		return withHint(err, "--salvage takes a file that does not exist")
 	}
 	if err != nil {
 		return err
+	}
+	if result.Newer > 0 {
+		a.say("the archive has schema %d, that of a newer pidb: what only the newer one keeps is not brought out", result.Newer)
+		a.say("hint: update pidb and salvage it again; the damaged archive stays as it is")
 	}
 	if err := a.printSalvage(result); err != nil {
 		return err
@@ -35,7 +42,7 @@ func (a *app) salvage(ctx context.Context, newPath string) error {
 func (a *app) printSalvage(r *repo.SalvageResult) error {
 	if a.json {
 		j := salvageJSON{
-			Path: r.Path, Sessions: r.Sessions, Intact: r.Intact, Partial: r.Partial, Lost: r.Lost, Bytes: r.Bytes,
+			Path: r.Path, Sessions: r.Sessions, Intact: r.Intact, Partial: r.Partial, Lost: r.Lost, Bytes: r.Bytes, Newer: r.Newer,
 			Seconds: seconds(r.Duration), Damaged: []salvageDamageJSON{},
 		}
 		for _, d := range r.Damaged {

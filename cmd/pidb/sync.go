@@ -50,6 +50,7 @@ func (a *app) sync(ctx context.Context, archive *repo.Archive, index indexing) e
 	}
 	a.noteRejected(result)
 	a.noteIndex(result.IndexErr)
+	a.noteIndexLoss(archive)
 	return nil
 }
 
@@ -63,6 +64,7 @@ func (a *app) updateIndex(ctx context.Context, archive *repo.Archive) error {
 		return ctx.Err()
 	}
 	a.noteIndex(err)
+	a.noteIndexLoss(archive)
 	return nil
 }
 
@@ -96,8 +98,21 @@ func (a *app) repairIndex(ctx context.Context, archive *repo.Archive, err error)
 	if repairErr != nil || !repaired {
 		return errors.Join(err, repairErr)
 	}
-	a.note("the search index was damaged and has been made anew")
+	a.noteIndexLoss(archive)
 	return nil
+}
+
+// noteIndexLoss says once that the search index was damaged.
+func (a *app) noteIndexLoss(archive *repo.Archive) {
+	aside, lost := archive.IndexLoss()
+	if !lost || a.lossNoted {
+		return
+	}
+	a.lossNoted = true
+	a.note("the search index was damaged and has been made anew")
+	if aside != "" {
+		a.note("what was in its place is now %s", a.displayPath(aside))
+	}
 }
 
 // noteIndex says what kept the search index behind.

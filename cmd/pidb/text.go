@@ -32,13 +32,31 @@ func head(text string, columns int) string {
 
 // cut shortens printable text to so many columns.
 func cut(text string, columns int) string {
-	if runewidth.StringWidth(text) <= columns {
-		return text
-	}
 	if columns < 1 {
 		return ""
 	}
+	if ahead := text[:min(len(text), columns)]; isASCII(ahead) {
+		// Most titles: a byte is a column.
+		if len(ahead) == len(text) {
+			return text
+		}
+		if columns > 1 && isASCII(text[columns:]) {
+			return ahead[:columns-1] + "…"
+		}
+	}
+	if runewidth.StringWidth(text) <= columns {
+		return text
+	}
 	return strings.TrimRight(runewidth.Truncate(text, columns, "…"), " ")
+}
+
+func isASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // cutLeft shortens printable text to so many columns and keeps its end.

@@ -107,12 +107,18 @@ func (x *Index) Candidates(ctx context.Context, q *Query) (*Candidates, error) {
 		rarities[match] = rarity(total, docs)
 	}
 	met := make([]bool, len(q.Needs))
+	found, total := make([]set, len(x.segments)), 0
 	for i := range x.segments {
 		e := &evaluation{matcher: m, query: q, rarities: rarities, number: i, segment: x.segments[i], met: met}
 		hits, err := e.run(ctx)
 		if err != nil {
 			return nil, err
 		}
+		found[i] = hits
+		total += len(hits.docs)
+	}
+	c.heap = make(ranking, 0, total)
+	for i, hits := range found {
 		if err := c.add(ctx, q, i, hits); err != nil {
 			return nil, err
 		}
@@ -287,7 +293,6 @@ func (c *Candidates) add(ctx context.Context, q *Query, number int, hits set) er
 	if err := c.x.readTimes(ctx, s); err != nil {
 		return err
 	}
-	c.heap = slices.Grow(c.heap, len(hits.docs))
 	at, end := -1, uint32(0) // the run, and the first document behind it
 	first := len(c.heap)     // of the run
 	count := func() {

@@ -14,7 +14,7 @@ type decoded struct {
 }
 
 // A run is a part of a text that stood without escapes. Before each run but the first, and
-// nowhere else, stood an escape.
+// nowhere else, stood an escape, or a control sequence that was left out.
 type run struct {
 	text int // where it begins in the text
 	from int // and in what that was read from
@@ -113,9 +113,10 @@ func (d *decoded) start(p int) int {
 	return r.from + min(p-r.text, r.n)
 }
 
-// end returns where a part of the text that ends at p ends in what it was read from.
+// end returns where a part of the text that ends at p, behind its first byte, ends in what
+// it was read from.
 func (d *decoded) end(p int) int {
-	i := d.at(p)
+	i := d.at(p - 1)
 	r := d.runs[i]
 	if p-r.text > r.n {
 		return d.runs[i+1].from

@@ -9,7 +9,8 @@
 // The strings of a JSON line are searched as they read, whatever escapes they are written
 // with, names of members included, and once more as they read where a string holds JSON
 // itself. A value is also searched behind the name of its member. A line that is not JSON
-// is searched as it stands.
+// is searched as it stands. Text with control sequences of a terminal is searched once more
+// with spaces in their place, and once without them.
 //
 // # What is written
 //

@@ -161,6 +161,11 @@ func (r *Redactor) findMember(line []byte, name, value literal) {
 	end := len(r.member) - 1
 	from := len(r.found)
 	r.found = r.find(r.member, r.found)
+	if left, blank := withoutSequences(r.member); blank != nil {
+		from := len(r.found)
+		r.found = r.find(left.text, r.found)
+		place(&left, r.found[from:])
+	}
 	kept := r.found[:from]
 	for _, f := range r.found[from:] {
 		start, stop := max(f.start, begin), min(f.end, end)
@@ -180,6 +185,25 @@ const deepest = 3
 
 // search appends what is found in a text, also where that holds JSON in strings.
 func (r *Redactor) search(text []byte, found []finding, depth int) []finding {
+	found = r.searchPlain(text, found)
+	if left, blank := withoutSequences(text); blank != nil {
+		found = r.searchPlain(blank, found)
+		from := len(found)
+		found = r.searchPlain(left.text, found)
+		place(&left, found[from:])
+	}
+	if depth == 0 || !hasQuoted(text) {
+		return found
+	}
+	inner := decode(decoded{}, text, 0)
+	from := len(found)
+	found = r.search(inner.text, found, depth-1)
+	place(&inner, found[from:])
+	return found
+}
+
+// searchPlain appends what rules find in a text, and the secrets that are known.
+func (r *Redactor) searchPlain(text []byte, found []finding) []finding {
 	if !r.noRule {
 		from := len(found)
 		found = r.find(text, found)
@@ -188,13 +212,6 @@ func (r *Redactor) search(text []byte, found []finding, depth int) []finding {
 	r.known.each(text, func(at int, s *secret) {
 		found = append(found, finding{at, at + len(s.text), s.text, s.rule})
 	})
-	if depth == 0 || !hasQuoted(text) {
-		return found
-	}
-	inner := decode(decoded{}, text, 0)
-	from := len(found)
-	found = r.search(inner.text, found, depth-1)
-	place(&inner, found[from:])
 	return found
 }
 

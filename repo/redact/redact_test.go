@@ -39,6 +39,7 @@ var (
 	oauth   = token("sk-"+"ant-oat01-", alnum, 95, 6)
 	plain   = token("", alnum, 32, 7)
 	aws     = token("AK"+"IA", "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 16, 8)
+	bot     = token("73819"+"20465:A"+"A", alnum, 33, 12)
 	dashes  = "-----"
 	pem     = dashes + "BEGIN RSA PRIVATE KEY" + dashes + "\n" + wrap(token("MII", alnum, 800, 9)) + dashes + "END RSA PRIVATE KEY" + dashes
 	cut     = dashes + "BEGIN OPENSSH PRIVATE KEY" + dashes + "\n" + wrap(token("b3B", alnum, 200, 10))
@@ -114,6 +115,17 @@ func TestMask(t *testing.T) {
 		{"also as a name and escaped", `{"token":"` + plain + `"}` + "\n" + `{"` + plain + `":"` + escaped(plain) + `"}`, `{"token":"[redacted:generic-api-key:1]"}` + "\n" + `{"[redacted:generic-api-key:1]":"[redacted:generic-api-key:1]"}`},
 		{"of pidb's own", `["` + oauth + `"]`, `["[redacted:anthropic-oauth-token:1]"]`},
 		{"password in a URL", `["postgres://me:` + "t0p" + `Secret9@db.example/x"]`, `["postgres://me:[redacted:url-password:1]@db.example/x"]`},
+		{"behind a colour", `["\u001b[32m` + aws + `\u001b[0m"]`, `["\u001b[32m[redacted:aws-access-token:1]\u001b[0m"]`},
+		{"behind other sequences", `["\u001b[01;31m\u001b[K` + aws + `\u001b[m\u001b(B","\u001b(B` + github + `","\u009b1m` + github2 + `"]`, `["\u001b[01;31m\u001b[K[redacted:aws-access-token:1]\u001b[m\u001b(B","\u001b(B[redacted:github-pat:2]","\u009b1m[redacted:github-pat:3]"]`},
+		{"behind what is left of a colour", `["[1;32m` + aws + `[0m","\\033[32m` + github + `\\033[0m"]`, `["[1;32m[redacted:aws-access-token:1][0m","\\033[32m[redacted:github-pat:2]\\033[0m"]`},
+		{"in colours", `["x \u001b[31m` + github[:9] + `\u001b[0m` + github[9:] + `\u001b[0m y"]`, `["x \u001b[31m[redacted:github-pat:1]\u001b[0m y"]`},
+		{"colours and no JSON", "\x1b[31m" + aws + "\x1b[0m", "\x1b[31m[redacted:aws-access-token:1]\x1b[0m"},
+		{"colour between name and value", `["token=\u001b[1;38;5;33m` + plain + `\u001b[0m"]`, `["token=\u001b[1;38;5;33m[redacted:generic-api-key:1]\u001b[0m"]`},
+		{"colour in the value of a member", `{"apiKey":"\u001b[1;38;5;33m` + plain + `\u001b[0m"}`, `{"apiKey":"\u001b[1;38;5;33m[redacted:generic-api-key:1]\u001b[0m"}`},
+		{"header", `["Authorization: Bearer ` + plain + `\r\nHost: x"]`, `["Authorization: Bearer [redacted:authorization-bearer:1]\r\nHost: x"]`},
+		{"header as JSON", `{"authorization":"Bearer ` + plain + `","text":"headers: {'Authorization': 'Bearer ` + plain + `'}"}`, `{"authorization":"Bearer [redacted:authorization-bearer:1]","text":"headers: {'Authorization': 'Bearer [redacted:authorization-bearer:1]'}"}`},
+		{"header in a program", `["h.Set(\"Authorization\", \"Bearer ` + plain + `\"); authorization: Bearer $TOKEN"]`, `["h.Set(\"Authorization\", \"Bearer [redacted:authorization-bearer:1]\"); authorization: Bearer $TOKEN"]`},
+		{"Telegram bot", `["https://api.telegram.org/bot` + bot + `/getMe"]`, `["https://api.telegram.org/bot[redacted:telegram-bot-token:1]/getMe"]`},
 		{"byte order mark", "\ufeff" + `{"a":"` + escaped(github) + `"}` + "\r\n", "\ufeff" + `{"a":"[redacted:github-pat:1]"}` + "\r\n"},
 		{"example of the documentation of AWS", `["AK` + `IAIOSFODNN7EXAMPLE"]`, `["AK` + `IAIOSFODNN7EXAMPLE"]`},
 		{"image", `{"type":"image","data":"` + image + `","mimeType":"image/png"}`, `{"type":"image","data":"` + image + `","mimeType":"image/png"}`},
@@ -188,7 +200,7 @@ func TestManySecrets(t *testing.T) {
 // FuzzMask checks what holds for every text: lines stay lines, JSON stays JSON, and a line
 // without a mask stays as it is.
 func FuzzMask(f *testing.F) {
-	for _, s := range []string{`{"apiKey":"` + plain + `"}`, `["` + escaped(github) + `"]`, quoted(quoted("key=" + plain)), `"\\\"` + github + `\/"`, pem, "curl -u a:" + plain, "\ufeff{}"} {
+	for _, s := range []string{`{"apiKey":"` + plain + `"}`, `["` + escaped(github) + `"]`, quoted(quoted("key=" + plain)), `"\\\"` + github + `\/"`, pem, "curl -u a:" + plain, "\ufeff{}", `["\u001b[32m` + aws + `\u001b[0m\u001b[K"]`, "Authorization: Bearer " + plain} {
 		f.Add(s)
 	}
 	r, err := redact.New()
