@@ -9,7 +9,7 @@ import (
 
 // logAtMost is the size in bytes from which on a write-ahead log is emptied by a commit that
 // waits for readers: while someone always reads, no other commit gets to begin it anew.
-const logAtMost = 48 << 20
+const logAtMost = 32 << 20
 
 // readerTimeout is how long such a commit waits for readers, in milliseconds.
 const readerTimeout = "500"
