@@ -103,7 +103,7 @@ func (s *search) matches(ctx context.Context, p *pattern, row *hitRow) (bool, er
 	if err != nil {
 		return false, err
 	}
-	if len(segments) > 0 && s.isFilteredOut(row) {
+	if len(segments) > 0 && s.isFilteredOut() {
 		return false, nil
 	}
 	for i := range segments {
@@ -117,7 +117,7 @@ func (s *search) matches(ctx context.Context, p *pattern, row *hitRow) (bool, er
 
 // isFilteredOut reports whether the entry that was read last is left out by what the
 // index has as tags and a row does not say.
-func (s *search) isFilteredOut(row *hitRow) bool {
+func (s *search) isFilteredOut() bool {
 	f := &s.filters
 	if !f.errors && len(f.notTags) == 0 {
 		return false
@@ -127,19 +127,14 @@ func (s *search) isFilteredOut(row *hitRow) bool {
 	if f.errors && !failed {
 		return true
 	}
-	tags := []string{RoleTag(entry.Role()), TypeTag(entry.Type())}
-	if failed {
-		tags = append(tags, ErrorTag)
-	}
-	if deref(row.Role) == "toolResult" {
-		tags = append(tags, ToolTag(deref(row.Value)))
-	}
-	for i := range s.text.segments {
-		if segment := &s.text.segments[i]; segment.Kind == jsonl.SegToolName {
-			tags = append(tags, ToolTag(segment.Tool))
+	for tag := range Tags(entry.Type(), entry.Role(), failed) {
+		if slices.Contains(f.notTags, tag) {
+			return true
 		}
 	}
-	return slices.ContainsFunc(tags, func(tag string) bool { return slices.Contains(f.notTags, tag) })
+	return slices.ContainsFunc(s.text.segments, func(segment jsonl.Segment) bool {
+		return segment.Tool != "" && slices.Contains(f.notTags, ToolTag(segment.Tool))
+	})
 }
 
 // scan reads the text of a session's entries and adds those that match, later lines

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -22,6 +23,19 @@ func RoleTag(role string) string { return "role " + role }
 
 // ToolTag marks calls and results of a tool, whatever the case of its name.
 func ToolTag(tool string) string { return "tool " + strings.ToLower(tool) }
+
+// Tags returns the tags of an entry but for those of its tools: every segment of its text
+// that names a tool adds the [ToolTag] of that.
+func Tags(entryType, role string, failed bool) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if !yield(TypeTag(entryType)) || entryType == "message" && !yield(RoleTag(role)) {
+			return
+		}
+		if failed {
+			yield(ErrorTag)
+		}
+	}
+}
 
 // IsError reports whether an entry has [ErrorTag].
 func IsError(entry jsonl.Object) bool {

@@ -20,10 +20,9 @@ import (
 // Save keeps a document: its entries, leaf, title and metadata are those of its session
 // from then on, and what was saved before and is not in it is gone. Updated is set to the
 // time of the save when that has succeeded, and ids of entries to those of their messages;
-// a failure changes nothing. A beginning
-// that is as [DocumentStore.Load] would give it now is not written again, and what other
-// programs wrote into the session stays then. Where it has changed, all lines are written
-// anew, and those of other programs are gone.
+// a failure changes nothing. A beginning that is as [DocumentStore.Load] would give it now
+// is not written again, and what other programs wrote into the session stays then. Where it
+// has changed, all lines are written anew, and those of other programs are gone.
 //
 // Errors wrap [ErrInvalidID], [ErrInvalidTree], [ErrInvalidEntry], [ErrExists] where the
 // id is that of another session, and [ErrNotNative] where a file has taken the session

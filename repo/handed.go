@@ -147,11 +147,7 @@ func text0(s *string) string {
 
 // tagDocument adds what can be asked of an entry beside its text.
 func tagDocument(b *fulltext.Builder, entryType, role string, failed bool) {
-	b.Tag(query.TypeTag(entryType))
-	if entryType == "message" {
-		b.Tag(query.RoleTag(role))
-	}
-	if failed {
-		b.Tag(query.ErrorTag)
+	for tag := range query.Tags(entryType, role, failed) {
+		b.Tag(tag)
 	}
 }

@@ -15,6 +15,17 @@ import (
 	"pidb/repo"
 )
 
+// openDamaged opens an archive until the end of the test, and proves nothing of it then.
+func openDamaged(t *testing.T, path string) *repo.Archive {
+	t.Helper()
+	a, err := repo.Open(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Close() })
+	return a
+}
+
 // TestDamagedSessionGrows damages a session in two ways and lets its file grow: it becomes
 // a new version, and the files beside it are taken in.
 func TestDamagedSessionGrows(t *testing.T) {
@@ -25,11 +36,7 @@ func TestDamagedSessionGrows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, "pidb.db")
-			a, err := repo.Open(t.Context(), path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer a.Close()
+			a := openDamaged(t, path)
 			file := write(t, header+user1, dir, "s", "grown.jsonl")
 			importPaths(t, a, file)
 			behind(t, path, spoil)
@@ -50,11 +57,7 @@ func TestDamagedSessionGrows(t *testing.T) {
 func TestImportHealsChunks(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "pidb.db")
-	a, err := repo.Open(t.Context(), path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer a.Close()
+	a := openDamaged(t, path)
 	file := write(t, header+user1, dir, "a.jsonl")
 	importPaths(t, a, file)
 	behind(t, path, `UPDATE chunk SET data = zeroblob(length(data))`)
@@ -72,17 +75,9 @@ func TestImportHealsChunks(t *testing.T) {
 func TestForeignIndex(t *testing.T) {
 	dir := t.TempDir()
 	index := filepath.Join(dir, "pidb.index.db")
-	open := func(path string) *repo.Archive {
-		t.Helper()
-		a, err := repo.Open(t.Context(), path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return a
-	}
 	aside := func() string {
 		t.Helper()
-		a := open(filepath.Join(dir, "pidb.db"))
+		a := openDamaged(t, filepath.Join(dir, "pidb.db"))
 		moved, lost := a.IndexLoss()
 		if err := a.Close(); err != nil {
 			t.Fatal(err)
@@ -92,15 +87,14 @@ func TestForeignIndex(t *testing.T) {
 		}
 		return moved
 	}
-	other := open(index)
+	other := openDamaged(t, index)
 	if _, err := other.Create(t.Context(), "/w", &repo.CreateOptions{ID: "kept"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := other.Close(); err != nil {
 		t.Fatal(err)
 	}
-	other = open(aside())
-	defer other.Close()
+	other = openDamaged(t, aside())
 	if err := other.View(t.Context(), func(rx *query.Rx) error { _, err := rx.Find(t.Context(), "kept"); return err }); err != nil {
 		t.Error(err)
 	}

@@ -36,8 +36,8 @@ Fields narrow the search:
 The value of cwd: is a path, or whole names of folders in one.
 
 re:PATTERN, behind fields or alone, and --regex look for a regular expression in the syntax
-of RE2, in which ^ and $ are the borders of lines; --substring looks for the query as it is, byte by byte. No other
-query is wrong: foo-bar, a::b and it's mean what they say.
+of RE2, in which ^ and $ are the borders of lines; --substring looks for the query as it
+is, byte by byte. No other query is wrong: foo-bar, a::b and it's mean what they say.
 
 The best sessions come first, each with its best lines; what people and models said counts
 more than what tools gave, first messages and names more still. --flat and --json list hits

@@ -119,7 +119,7 @@ func isHarmful(r rune) bool {
 // stamp is a time in JSON; nil is absent.
 func stamp(t time.Time) *string {
 	// RFC 3339 has years of four digits.
-	if t.IsZero() || t.UTC().Year() < 0 || t.UTC().Year() > 9999 {
+	if year := t.UTC().Year(); t.IsZero() || year < 0 || year > 9999 {
 		return nil
 	}
 	s := jsonl.FormatTime(t.UnixMilli())
