@@ -38,7 +38,7 @@ var Index string
 var files embed.FS
 
 // Up brings the archive behind db to the newest schema. An up-to-date archive costs
-// two pragmas. Several processes may call it at once on the same file. Returns
+// one statement. Several processes may call it at once on the same file. Returns
 // [ErrNewer] or [ErrForeign], with nothing changed, for a database that is not its to
 // migrate.
 func Up(ctx context.Context, db *sql.DB) error {
@@ -78,22 +78,22 @@ func migrate(ctx context.Context, db *sql.DB) error {
 
 // stamp returns user_version of an archive, 0 for an empty database.
 func stamp(ctx context.Context, db *sql.DB) (int, error) {
+	// All in one statement, which reads one state of the file: another process may be making
+	// its first tables. goose's own table stands alone when that was interrupted.
 	var application, version, tables int
-	for pragma, dst := range map[string]*int{"application_id": &application, "user_version": &version} {
-		if err := db.QueryRowContext(ctx, "PRAGMA "+pragma).Scan(dst); err != nil {
-			return 0, fmt.Errorf("read %s: %w", pragma, err)
-		}
+	err := db.QueryRowContext(ctx, `SELECT
+		(SELECT application_id FROM pragma_application_id),
+		(SELECT user_version FROM pragma_user_version),
+		(SELECT count(*) FROM sqlite_schema WHERE name NOT LIKE 'goose%' AND name NOT LIKE 'sqlite%')`,
+	).Scan(&application, &version, &tables)
+	if err != nil {
+		return 0, fmt.Errorf("read stamp: %w", err)
 	}
 	if application == ApplicationID {
 		if version > Version {
 			return 0, fmt.Errorf("%w: schema %d, this one knows %d", ErrNewer, version, Version)
 		}
 		return version, nil
-	}
-	// goose's own table stands alone in an archive whose first migration was interrupted.
-	err := db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE name NOT LIKE 'goose%' AND name NOT LIKE 'sqlite%'`).Scan(&tables)
-	if err != nil {
-		return 0, fmt.Errorf("read schema: %w", err)
 	}
 	if application != 0 || tables > 0 {
 		return 0, ErrForeign
