@@ -1,10 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/creachadair/jrpc2"
 )
 
 // FuzzPrinted shows sessions of any text, ids, names and folders in every way that is made
@@ -91,4 +98,140 @@ func FuzzPrinted(f *testing.F) {
 			pidb(args...)
 		}
 	})
+}
+
+// FuzzRPC sends any bytes as requests: each that has an id is answered once, by a result or
+// by an error that has a name, and the archive is whole behind them.
+func FuzzRPC(f *testing.F) {
+	for _, method := range []struct{ name, params string }{
+		{"pidb.version", `{}`},
+		{"create", `{"id":"b","cwd":"/work","metadata":{"k":1},"idempotencyKey":"x"}`},
+		{"open", `{"session":"a"}`},
+		{"list", `{"limit":1,"sort":"created","since":"7d"}`},
+		{"search", `{"query":"two words","mode":"substring","limit":0}`},
+		{"search", `{"query":"w.r?d","mode":"regex"}`},
+		{"stats", `{"by":"model"}`},
+		{"entries", `{"session":"a","types":["message"],"raw":true}`},
+		{"tree", `{"session":1}`},
+		{"targets", `{"session":"a"}`},
+		{"context", `{"session":"a","leaf":":2","llm":true}`},
+		{"export", `{"session":"a","form":"normalized"}`},
+		{"export", `{"session":"a","output":"out.jsonl"}`},
+		{"append", `{"session":"a","ifLeaf":"","entries":[{"role":"user","content":"\ud800"},{"type":"custom","customType":"x","data":{}}]}`},
+		{"branch", `{"session":"a","entry":":2","answered":true,"summary":"s"}`},
+		{"fork", `{"session":"a","before":":3","cwd":"/other"}`},
+		{"extract", `{"session":"a","leaf":":3","id":"part"}`},
+		{"label", `{"session":"a","entry":":2","text":"mark"}`},
+		{"name", `{"session":"a","name":"a\nname"}`},
+		{"delete", `{"session":"a"}`},
+		{"wait", `{"session":"a","timeout":0.001}`},
+		{"$/cancelRequest", `{"id":1}`},
+	} {
+		f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"` + method.name + `","params":` + method.params + `}`))
+	}
+	for _, text := range []string{
+		`[{"jsonrpc":"2.0","id":"x","method":"list"},{"jsonrpc":"2.0","method":"delete","params":{"session":"a"}},3]`,
+		"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"wait\"}\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"list\"}\n", `[]`, `{`, "\"\xff\"", `{"id":null}`, "null\r\n\n1",
+	} {
+		f.Add([]byte(text))
+	}
+	none := func(string) string { return "" }
+	prepared := filepath.Join(f.TempDir(), "pidb.db")
+	const before = `{"jsonrpc":"2.0","method":"create","params":{"id":"a","cwd":"/work"}}` + "\n" +
+		`{"jsonrpc":"2.0","method":"append","params":{"session":"a","entries":[{"role":"user","content":"two words"},{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"read","arguments":{}}]}]}}`
+	if code := run(f.Context(), []string{"--db", prepared, "rpc"}, none, strings.NewReader(before), io.Discard, io.Discard); code != exitDone {
+		f.Fatalf("it ended with %d", code)
+	}
+	f.Fuzz(func(t *testing.T, requests []byte) {
+		asked := map[string]int{}
+		for line := range bytes.Lines(requests) {
+			var request any
+			if json.Unmarshal(line, &request) == nil && writesOutside(request) {
+				t.Skip("writes a file elsewhere")
+			}
+			for _, id := range requestIDs(line) {
+				asked[id]++
+			}
+		}
+		dir := t.TempDir()
+		t.Chdir(dir)
+		if err := os.CopyFS(dir, os.DirFS(filepath.Dir(prepared))); err != nil {
+			t.Fatal(err)
+		}
+		db := filepath.Join(dir, "pidb.db")
+		var out, stderr bytes.Buffer
+		if code := run(t.Context(), []string{"--db", db, "rpc"}, none, bytes.NewReader(requests), &out, &stderr); code != exitDone {
+			t.Fatalf("it ended with %d: %s", code, stderr.Bytes())
+		}
+		for line := range bytes.Lines(out.Bytes()) {
+			answers := []rpcAnswer{{}}
+			if line[0] == '[' {
+				answers = nil
+				if err := json.Unmarshal(line, &answers); err != nil {
+					t.Fatalf("%v: %s", err, line)
+				}
+			} else if err := json.Unmarshal(line, &answers[0]); err != nil {
+				t.Fatalf("%v: %s", err, line)
+			}
+			for _, a := range answers {
+				asked[string(a.ID)]--
+				switch {
+				case (a.Error == nil) == (a.Result == nil):
+					t.Errorf("not one of result and error: %s", line)
+				case a.Error != nil && (a.Error.Code == int(jrpc2.InternalError) || a.Error.Message == "" || (a.Error.Code == int(rpcFailed)) != (a.Error.Data.Name != "")):
+					t.Errorf("an error without a name: %s", line)
+				}
+			}
+		}
+		for id, left := range asked {
+			if left != 0 && id != "null" {
+				t.Errorf("request %s: %d answers too few\n%s", id, left, out.Bytes())
+			}
+		}
+		stderr.Reset()
+		if code := run(t.Context(), []string{"--db", db, "--no-sync", "doctor"}, none, strings.NewReader(""), io.Discard, &stderr); code != exitDone {
+			t.Errorf("doctor ends with %d: %s", code, stderr.Bytes())
+		}
+	})
+}
+
+// requestIDs returns the ids, as their JSON text, that a line of requests is answered under.
+func requestIDs(line []byte) (ids []string) {
+	if !utf8.Valid(line) {
+		return nil
+	}
+	var batch []json.RawMessage
+	if json.Unmarshal(line, &batch) != nil {
+		batch = []json.RawMessage{line}
+	}
+	for _, text := range batch {
+		var members map[string]json.RawMessage
+		if json.Unmarshal(text, &members) != nil {
+			continue
+		}
+		var id any
+		if json.Unmarshal(members["id"], &id) != nil {
+			continue
+		}
+		switch id.(type) {
+		case string, float64:
+			ids = append(ids, string(members["id"]))
+		}
+	}
+	return ids
+}
+
+// writesOutside reports whether a JSON value has a member output that leads out of a folder.
+func writesOutside(value any) bool {
+	switch value := value.(type) {
+	case []any:
+		return slices.ContainsFunc(value, writesOutside)
+	case map[string]any:
+		for name, member := range value {
+			if path, ok := member.(string); ok && name == "output" && !filepath.IsLocal(path) || writesOutside(member) {
+				return true
+			}
+		}
+	}
+	return false
 }
